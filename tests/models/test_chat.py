@@ -35,6 +35,7 @@ from longstride.models.thoughts import spoken
 from longstride.models.tiny import TinyConfig, build_model
 from longstride.rewards import Reward, TaskReward, Verdict
 from longstride.rollout import FullHistory, Past
+from longstride.rollout.branching import cuts
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import LanguagePlayer
 from longstride.rollout.pool import Pool
@@ -445,3 +446,15 @@ async def test_what_does_not_fit_a_tool_is_explained_behind_what_was_seen_pictur
     await env.reset(Task(id="t", source="s", goal="g", start=""), 0)
     step = await env.step("nonsense")
     assert step.observation.content == ("a lamp", picture, f"\nerror: {step.error}")
+
+
+@pytest.mark.parametrize("template", [QWEN3, QWEN3_THINKING])
+def test_words_are_found_wherever_a_vocabulary_has_them(template: str) -> None:
+    chat = ChatFormat(tokenizer_of(template, (".\n\n", "\n\n", "Answer", " Answer")))
+    inside, line, answer, spaced = (chat.vocabulary[token] for token in (".\n\n", "\n\n", "Answer", " Answer"))
+    (colon,) = chat.encode(":")
+    assert chat.endings("\n\n") == ((line,), (inside,))
+    assert chat.endings("Answer:") == ((answer, colon), (spaced, colon))
+    assert chat.endings(":") == ((colon,),)
+    ids = chat.encode("ab.\n\nc\n\nd Answer: e")
+    assert [ids[k] for k in cuts(chat, ids, ("\n\n", "Answer:"))] == [inside, line, spaced]

@@ -66,7 +66,10 @@ class Pieces:
         raise AssertionError("a thought is ids already")
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self.begun + "".join(self.pieces[i] for i in ids)
+        return self.begun + self.verbatim(ids).strip()
+
+    def verbatim(self, ids: Sequence[int]) -> str:
+        return "".join(self.pieces[i] for i in ids)
 
 
 @pytest.mark.parametrize("begun", ["", "<think>"])

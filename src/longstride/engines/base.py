@@ -54,7 +54,8 @@ class Request:
 
     def stopped(self, sampled: Sequence[int]) -> bool:
         """Whether the sampled ids end with one of the stop sequences."""
-        return any(tuple(sampled[-len(s) :]) == s for s in self.stop)
+        near = [s for s in self.stop if s[-1:] == tuple(sampled[-1:])]
+        return any(tuple(sampled[-len(s) :]) == s for s in near)
 
 
 @dataclass(slots=True)

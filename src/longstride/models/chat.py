@@ -214,8 +214,19 @@ class ChatFormat:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of a turn's ids, without special tokens and without ids that are no token, which a model with more
         embeddings than tokens may sample; a thought that the template began has its tag."""
-        text = self._text(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        text = self.verbatim(ids).strip()
         return THINK + text if self._thinks_at_once else text
+
+    def verbatim(self, ids: Sequence[int]) -> str:
+        """As `decode`, with white space at both ends, and without a tag that nobody sampled."""
+        return self._text(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+    def endings(self, words: str) -> tuple[tuple[int, ...], ...]:
+        """The ids with which a text ends that has just said some words: theirs, also behind a space, and each token
+        that says them among other characters, as `.\\n\\n` does an empty line."""
+        own, behind = (tuple(self.encode(space + words)) for space in ("", " "))
+        found = [own] if behind[-len(own) :] == own else [own, behind]
+        return (*found, *((i,) for i in sorted(self._known) if words in self.verbatim([i]) and (i,) not in found))
 
     def is_thinking(self, ids: Sequence[int]) -> bool:
         """Whether a turn of these ids is in the middle of a thought."""
@@ -228,7 +239,7 @@ class ChatFormat:
             return [] if self._thinks_at_once else ids[: ids.index(self._thought_begin)]
         if self.thought_end in ids:
             ids = ids[len(ids) - ids[::-1].index(self.thought_end) :]
-            while ids and not self._text(ids[:1]):
+            while ids and not self._text(ids[:1]).strip():
                 ids = ids[1:]
         return ids
 
@@ -240,7 +251,7 @@ class ChatFormat:
         return (*(() if first else self._next), *self.encode("\n" + text if first else text), *opening)
 
     def _text(self, ids: Sequence[int], **options: bool) -> str:
-        return self._tokenizer.decode([i for i in ids if i in self._known], **options).strip()
+        return self._tokenizer.decode([i for i in ids if i in self._known], **options)
 
     def _plain(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)

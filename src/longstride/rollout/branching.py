@@ -4,13 +4,14 @@ What always holds: a thought is cut *before* a mark that divides its steps, so t
 policy's to say; what an episode begins with is read and never trained. For tasks of a single turn.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Protocol
 
 from longstride.core.errors import ConfigError
-from longstride.models.thoughts import THINK
 from longstride.rollout.episode import Plan
 
 
@@ -21,22 +22,17 @@ class Codec(Protocol):
 
     def decode(self, ids: Sequence[int]) -> str: ...
 
+    def verbatim(self, ids: Sequence[int]) -> str: ...
+
 
 def cuts(chat: Codec, ids: Sequence[int], marks: Sequence[str]) -> list[int]:
-    """How many ids stand before each place where the text says one of the marks. A mark may be a token, several, or a
-    part of one, such as an empty line in `.\\n\\n`; then that token stands behind the cut."""
-
-    def text(part: Sequence[int]) -> str:
-        return chat.decode(part).removeprefix(THINK)  # the tag of a thought that the template began
-
-    def says(k: int, token: str, mark: str) -> bool:
-        begun = token.lstrip(" ")
-        if mark in token or not begun or not mark.startswith(begun):
-            return mark in token
-        return text(ids[k : k + len(mark)]).lstrip(" ").startswith(mark)
-
-    tokens = [text([i]) for i in ids]
-    return [k for k, token in enumerate(tokens) if any(says(k, token, mark) for mark in marks)]
+    """How many ids stand before each token in which one of the marks begins. A mark may be a token, several, or a part
+    of one, as an empty line is of `.\\n\\n`; spaces do not count, which not every vocabulary keeps."""
+    pieces = [chat.verbatim([i]).replace(" ", "") for i in ids]
+    begins, text = list(accumulate(map(len, pieces), initial=0)), "".join(pieces)
+    words = [re.escape(mark.replace(" ", "")) for mark in marks]
+    places = {found.start() for mark in filter(None, words) for found in re.finditer(mark, text)}
+    return sorted({bisect_right(begins, place) - 1 for place in places})
 
 
 def ending(chat: Codec, ids: Sequence[int], words: str) -> tuple[int, int]:

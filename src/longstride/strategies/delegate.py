@@ -105,7 +105,7 @@ class HandsOver(Strategy):
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         assert isinstance(player, Pair)
-        marks = (tuple(player.policy.chat.encode(self.mark)),) if self.each == "step" else ()
+        marks = player.policy.chat.endings(self.mark) if self.each == "step" else ()
         tasks = [UnderWay(plan) for plan in plans]
         kept = player.other.keeping() if isinstance(player.other, LanguagePlayer) else nullcontext()
         with player.policy.keeping(), kept:

@@ -230,7 +230,7 @@ class Searched(Strategy):
         marks: tuple[tuple[int, ...], ...] = ()
         if self.mark:
             whole = with_ids(player, f"strategy {self.name} extends what a language model said")
-            marks = (tuple(whole.chat.encode(self.mark)),)
+            marks = whole.chat.endings(self.mark)
         tasks = [self._begun(plan) for plan in plans]
         with player.keeping() if isinstance(player, LanguagePlayer) else nullcontext():
             while live := [task for task in tasks if task.wanted]:

@@ -44,6 +44,9 @@ class PlannedTasks:
         return [t * self.problem.vocabulary + int(token) for t, token in enumerate(text.split(STEP_END))]
 
     def decode(self, ids: Sequence[int]) -> str:
+        return STEP_END.join(str(i % self.problem.vocabulary) for i in ids)
+
+    def verbatim(self, ids: Sequence[int]) -> str:
         """What stands before a token: nothing at the beginning of an answer, and a mark everywhere else."""
         return STEP_END if ids[0] >= self.problem.vocabulary else ""
 

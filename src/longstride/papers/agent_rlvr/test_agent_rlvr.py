@@ -178,6 +178,8 @@ class Pairs:
     def decode(self, ids: Sequence[int]) -> str:
         return b"".join(i.to_bytes(2).lstrip(b"\0") for i in ids).decode("latin-1")
 
+    verbatim = decode
+
 
 @pytest.mark.parametrize("behind", ["", "\nmanual"])
 @pytest.mark.parametrize("words", [" odd", " even"])

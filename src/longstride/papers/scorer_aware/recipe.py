@@ -1,7 +1,7 @@
 """The choice of a search by scorer, with a language model: chosen on one fold of the tasks, tested on the other.
 
 `longstride eval scorer_aware model=MODEL tasks.type=SOURCE evaluation.strategies.0.guides.1.guide.judge.run=JUDGE` chooses and
-tests on your own tasks (the same of `strategies.1`, which it is compared with); `searches` has what there is to choose from.
+tests on your own tasks (the same of the second strategy, which it is compared with); `searches` has what there is to choose from.
 """
 
 from longstride.claims.claim import Claim

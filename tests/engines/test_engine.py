@@ -25,8 +25,8 @@ import longstride.engines.attention as attention
 import longstride.engines.local as local
 import longstride.engines.rows as rows
 from longstride.core.content import Media
-from longstride.core.errors import EngineFailure, ModelError
-from longstride.engines.base import Completion, Request, Sampling
+from longstride.core.errors import EngineFailure, LongstrideWarning, ModelError
+from longstride.engines.base import Completion, Refused, Request, Sampling
 from longstride.engines.cache import common_prefix
 from longstride.engines.local import LocalEngine
 from longstride.engines.sampling import _nucleus, draw, uniforms
@@ -109,7 +109,8 @@ def test_keys_and_values_stay_under_their_limit() -> None:
 
 def test_a_prompt_that_cannot_fit_the_memory_says_what_to_do() -> None:
     engine = LocalEngine(llama(), NEVER, 128, cache_bytes=1000)
-    with pytest.raises(EngineFailure, match="cache_bytes"):
+    said = pytest.warns(LongstrideWarning, match="an episode failed, as others of its length will")
+    with said, pytest.raises(Refused, match="engine.cache_gigabytes"):
         engine.generate([Request([1] * 10, 4, seed=1)])
 
 

@@ -104,7 +104,7 @@ def test_rows_wait_where_their_caches_would_not_fit() -> None:
         done |= dict(engine.poll())
         assert len(engine._going) <= 2
     assert difference(model, requests, [done[k] for k in range(5)]) < 1e-5
-    with pytest.raises(EngineFailure, match="cache_bytes"):
+    with pytest.raises(EngineFailure, match="engine.cache_gigabytes"):
         engine.generate([Request([1] * 30, 20, seed=0)])
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longstride.core.errors import EngineFailure, RunError
 from longstride.core.seeds import derive
-from longstride.engines.base import Engine, Outcome, Request, Sampling
+from longstride.engines.base import Engine, Outcome, Refused, Request, Sampling
 from longstride.engines.config import EngineConfig
 from longstride.engines.local_processes import ProcessEnded
 
@@ -149,8 +149,9 @@ class Replica:
                     if future.set_running_or_notify_cancel():
                         future.set_exception(e)
                 continue
-            if failure := next((outcome for _, outcome in done if isinstance(outcome, EngineFailure)), None):
-                raise failure
+            for _, outcome in done:  # one that is refused would be by the next replica too
+                if isinstance(outcome, EngineFailure) and not isinstance(outcome, Refused):
+                    raise outcome
             for ticket, outcome in done:
                 future = self._going.pop(ticket)
                 if future.set_running_or_notify_cancel():

@@ -71,6 +71,10 @@ class Completion:
     """`context`: the prompt left no room in the model's context; `ids` is empty or cut."""
 
 
+class Refused(EngineFailure):
+    """A request that an engine of the same model and settings would refuse too: nothing is wrong with this one."""
+
+
 Outcome = Completion | EngineFailure
 """What becomes of a request: infrastructure trouble is returned, not raised, so that the others go on."""
 

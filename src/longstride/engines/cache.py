@@ -15,8 +15,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from longstride.core.errors import EngineFailure
 from longstride.engines.attention import KeyValueStore
+from longstride.engines.base import Refused
 
 WORTH = 16
 """Ids for which a prompt waits, at least, while another request is just encoding them; less is encoded twice."""
@@ -102,12 +102,12 @@ class Cache:
             most: ids that are taken over at most: all but the last, where its logits are still wanted.
 
         Raises:
-            EngineFailure: there is never so much room.
+            Refused: there is never so much room.
         """
         if self.room(need) < 1:
-            raise EngineFailure(
+            raise Refused(
                 f"keys and values of {need} tokens take {self._capacity(need) * self._bytes_per_token} bytes, over the "
-                f"limit of {self._limit}: raise cache_bytes or shorten the context"
+                f"limit of {self._limit}: raise engine.cache_gigabytes, or lower the budget"
             )
         own = None if session is None else self._sessions.pop(session, None)
         if own is not None and session is not None:

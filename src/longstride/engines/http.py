@@ -33,7 +33,7 @@ from longstride.core.errors import ConfigError, EngineFailure, LongstrideError
 from longstride.core.foreign import json_object
 from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.seeds import stream
-from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
+from longstride.engines.base import Completion, Engine, Outcome, Refused, Request, Sampling
 from longstride.engines.config import HTTP
 from longstride.engines.preflight import preflight
 from longstride.engines.weights import Push
@@ -57,10 +57,6 @@ LOOK_SECONDS = 10.0
 """Within which a server has to say that it is there."""
 REFUSALS = (400, 413, 422)
 """Statuses by which a server says that a request is none that it takes; any other is about the server."""
-
-
-class Refused(EngineFailure):
-    """A server that works took a request for none that can be served: another server of the same model would too."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, SharedStart
-from longstride.engines.base import MAX_BATCH, Outcome
+from longstride.engines.base import MAX_BATCH, Outcome, Refused
 from longstride.engines.cache import Cache, Slot, shared_beginnings
 from longstride.engines.fit import misfit
 from longstride.engines.prepare import own_logits, prepared, twin_of
@@ -199,8 +199,8 @@ class LocalEngine(RowEngine):
             most = len(row.ids) - (tuple(row.ids) not in self._last)
             try:
                 self._going[row.ticket] = row, self._cache.take(session, row.ids, row.need, most)
-            except EngineFailure as e:
-                self._done[row.ticket] = e
+            except Refused as e:
+                self._refuse(row, e)
             del self._waiting[row.ticket]
 
     def _plan(self) -> tuple[list[tuple[RequestRow, Slot, Piece]], list[SharedStart]]:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines import states
-from longstride.engines.base import MAX_BATCH, Outcome, Request
+from longstride.engines.base import MAX_BATCH, Outcome, Refused, Request
 from longstride.engines.fit import usual_attention
 from longstride.engines.prepare import compute_in_float32, own_logits, twin_of
 from longstride.engines.rows import LESS, PASS_TOKENS, RequestRow, RowEngine
@@ -193,10 +193,11 @@ class PlainEngine(RowEngine):
         most = PASS_TOKENS.get(self._device.type, PASS_TOKENS["cuda"])
         for row in list(self._waiting.values()):
             if not self._room(row.need):
-                self._done[row.ticket] = EngineFailure(
+                lacking = Refused(
                     f"the cache of {row.need} tokens takes {self._fixed + row.need * self._per_token} bytes, over the "
-                    f"limit of {self._cache_bytes}: raise cache_bytes or shorten the context"
+                    f"limit of {self._cache_bytes}: raise engine.cache_gigabytes, or lower the budget"
                 )
+                self._refuse(row, lacking)
                 del self._waiting[row.ticket]
                 continue
             if self.way is not Way.PADDED and wave and len(row.ids) != width:

@@ -5,6 +5,7 @@ request depends on its neighbours; none gets more tokens than it asked for, or t
 computed is not known here (see `local`, `plain`).
 """
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,8 @@ from typing import Any
 
 from torch import Tensor
 
-from longstride.engines.base import Completion, Engine, Request
+from longstride.core.errors import LongstrideWarning
+from longstride.engines.base import Completion, Engine, Refused, Request
 from longstride.engines.sampling import draw
 
 PASS_TOKENS = {"cpu": 1024, "cuda": 16384}
@@ -62,6 +64,7 @@ class RowEngine(Engine):
         """By ticket, the first to be served first."""
         self._going: dict[int, Any] = {}
         """By ticket what is under way, as the engine keeps it."""
+        self._has_refused = False
 
     @abstractmethod
     def _leave(self, ticket: int) -> None:
@@ -82,6 +85,14 @@ class RowEngine(Engine):
         self._waiting.pop(ticket, None)
         if ticket in self._going:
             self._leave(ticket)
+
+    def _refuse(self, row: RequestRow, error: Refused) -> None:
+        """Fails a request for which there is never room. The first one is said aloud: it is long episodes that fail so,
+        and a run would go on without them."""
+        self._done[row.ticket] = error
+        if not self._has_refused:
+            warnings.warn(f"an episode failed, as others of its length will: {error}", LongstrideWarning, stacklevel=2)
+        self._has_refused = True
 
     def _draw(self, rows: Sequence[RequestRow], logits_R_V: Tensor) -> None:
         """A token for each row; those that are complete leave.

@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 
 from longstride.core.errors import ConfigError, EngineFailure, LongstrideWarning
 from longstride.core.implementation import implements
-from longstride.engines.base import Engine, Outcome, Request, Sampling
+from longstride.engines.base import Engine, Outcome, Refused, Request, Sampling
 from longstride.engines.config import HTTP
-from longstride.engines.http import LOOK_SECONDS, POLL_SECONDS, HTTPEngine, Refused, Taken, by_the_first
+from longstride.engines.http import LOOK_SECONDS, POLL_SECONDS, HTTPEngine, Taken, by_the_first
 from longstride.engines.weights import check_sleep
 from longstride.models.load import Policy
 

@@ -1,5 +1,6 @@
 """Adapters and checkpointing: what is trained, what engines get, what a checkpoint holds, and the same gradients."""
 
+import copy
 import json
 import random
 import sys
@@ -77,6 +78,14 @@ class TestAdapters:
         assert type(full) is LlamaForCausalLM and full.state_dict().keys() == before.keys()
         assert not torch.allclose(full(IDS).logits, make()(IDS).logits, atol=1e-3)
         torch.testing.assert_close(full(IDS).logits, model(IDS).logits, rtol=1e-4, atol=1e-5)
+
+    def test_a_model_that_was_made_whole_for_engines_is_merged_where_it_is(self, monkeypatch):
+        learner = Learner(make(), config(lora=LoRA(rank=4)))
+        whole = copy.deepcopy(learner.model)
+        monkeypatch.setattr("longstride.learner.learner.filled", lambda skeleton, parameters: whole)
+        learner._skeleton = torch.nn.Module()
+        assert learner.full_model() is whole
+        assert whole.state_dict().keys() == make().state_dict().keys()
 
     def test_a_learner_restored_from_its_state_takes_the_same_steps(self):
         numbers = config(lora=LoRA(rank=4))

@@ -1,7 +1,9 @@
 """Several processes: two ranks over gloo take the steps of one process; what ranks scatter, gather and share."""
 
+import math
 import multiprocessing
 import os
+import pickle
 import random
 import socket
 from pathlib import Path
@@ -128,6 +130,32 @@ def test_what_ranks_share_comes_together_again(ranks):
 def test_a_gradient_that_one_rank_has_is_summed_and_one_that_none_has_stays_away(ranks):
     for *_, one, none in ranks:
         assert one.tolist() == [2.0, 2.0] and none is None
+
+
+def test_what_is_handed_round_waits_for_long_episodes_and_holds_no_tensor(monkeypatch):
+    made, sent = [], []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(parallel.dist, "init_process_group", lambda backend: None)
+    monkeypatch.setattr(parallel.dist, "new_group", lambda **options: made.append(options) or "round")
+    monkeypatch.setattr(parallel.dist, "destroy_process_group", lambda: None)
+    monkeypatch.setattr(parallel, "world", lambda: 2)
+    monkeypatch.setattr(parallel.torch.cuda, "is_available", lambda: False)
+
+    def all_gather(parts: list, mine: list, group: object) -> None:
+        sent.append((pickle.dumps(mine), group))
+        parts[:] = [mine, mine]
+
+    monkeypatch.setattr(parallel.dist, "all_gather_object", all_gather)
+    with parallel.joined():
+        monkeypatch.setattr(parallel, "rank", lambda: 0)
+        monkeypatch.setattr(parallel, "broadcast_tensors", lambda tensors: None)
+        monkeypatch.setattr(parallel, "sum_gradients", lambda parameters: None)
+        learner = Learner(make(), LearnerConfig(dtype="float32"), PPO())
+        loss, found = learner.accumulate(samples())
+    assert made[0]["timeout"].total_seconds() > 24 * 3600 and made[0]["backend"] == "gloo"
+    ((data, group),) = sent
+    assert group == "round" and b"torch" not in data
+    assert found["tokens"] % 2 == 0 and math.isfinite(loss)
 
 
 @given(st.lists(st.integers(1, 50)), st.integers(1, 5))

@@ -139,7 +139,7 @@ class Learner:
             model = filled(self._skeleton, dict(self.model.named_parameters()))
         if self.config.lora is None or not merge:
             return model
-        return merged(model)
+        return merged(model, in_place=model is not self.model)  # what was made whole now is a copy already
 
     def lr(self, step: int) -> float:
         """Learning rate of optimiser step `step`, counted from 0."""
@@ -191,10 +191,14 @@ class Learner:
             likelihood.rest()
         if self._skeleton is None:
             parallel.sum_gradients(list(self.parameters.values()))
-        loss, drift = 0.0, PolicyDrift()
-        for part, terms in parallel.gather(done):
-            drift.add(terms)
-            loss += part
+        mine, drift = PolicyDrift(), PolicyDrift()
+        for _, terms in done:
+            mine.add(terms)
+        # numbers alone: a tensor would come to every process on the device of the one that sent it
+        parts = parallel.gather([(sum((part for part, _ in done), 0.0), mine)])
+        for _, theirs in parts:
+            drift.join(theirs)
+        loss = sum((part for part, _ in parts), 0.0)
         return loss, {"tokens": drift.tokens, **drift.metrics(), **own}
 
     def _watched(self, batch: MicroBatch) -> AbstractContextManager[None]:

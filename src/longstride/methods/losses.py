@@ -63,6 +63,15 @@ class PolicyDrift:
         for name, value_P in terms.metrics.items():
             self._sums[name] = self._sums.get(name, 0.0) + value_P.sum().item()
 
+    def join(self, other: "PolicyDrift") -> None:
+        """Takes in all that another one took in."""
+        self.tokens += other.tokens
+        self._clipped += other._clipped
+        self._old += other._old
+        self._largest = max(self._largest, other._largest)
+        for name, total in other._sums.items():
+            self._sums[name] = self._sums.get(name, 0.0) + total
+
     def metrics(self) -> dict[str, float]:
         """The means of `LossTerms.metrics`; and, where the loss has a ratio, `clip_fraction`, `approx_kl` (mean of rho
         - 1 - log rho: it estimates KL(old || new) and is never negative) and `ratio_max`."""

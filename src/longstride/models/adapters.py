@@ -68,9 +68,10 @@ def _not_adapted(model: "nn.Module") -> list[str]:
     ]
 
 
-def merged(model: "nn.Module") -> "nn.Module":
-    """A copy of an adapted model in which W + (alpha / rank) B A stands in the place of W, without adapters."""
-    plain = copy.deepcopy(model)
+def merged(model: "nn.Module", in_place: bool = False) -> "nn.Module":
+    """A copy of an adapted model in which W + (alpha / rank) B A stands in the place of W, without adapters; or the
+    model itself, so changed, where it is not needed any more as it was."""
+    plain = model if in_place else copy.deepcopy(model)
     return plain.__dict__.pop(TUNER).merge_and_unload().requires_grad_(True)
 
 

@@ -1,8 +1,11 @@
 """Steps of episodes that are imitated: what a step is, what filters drop, and a run that clones what it searches."""
 
 import random
+from collections.abc import Sequence
 from math import exp, log
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 from elsewhere import train_elsewhere
@@ -55,6 +58,31 @@ def test_what_a_companion_said_is_read_and_not_imitated(tmp_path: Path) -> None:
     (sample,) = turn_samples(t, recipe, chat)
     assert sample.sampled_ids == own + chat.close and said[0] in sample.prompt_ids
     assert [step.ids for step in steps_in(t, companions=recipe.companions)] == [own]
+
+
+class Format:
+    """A chat format that presents each tool as an id."""
+
+    close: ClassVar = [9]
+
+    def __init__(self, tools: int = 0) -> None:
+        self.head = [5] * tools
+
+    def offering(self, tools: Sequence[Any]) -> "Format":
+        return Format(len(tools))
+
+    def encode(self, text: str) -> list[int]:
+        return [1]
+
+
+@pytest.mark.parametrize(("actions", "head"), [("tool_calls", [5, 5]), ("text", [])])
+def test_a_demonstration_is_read_with_the_tools_that_the_policy_will_read(actions: str, head: list[int]) -> None:
+    context = SimpleNamespace(render=lambda chat, past: [*chat.head, 7])
+    recipe: Any = SimpleNamespace(actions=actions, companions={}, context=context)
+    chat: Any = Format()
+    t = make_trajectory([make_turn([])], 1.0, tools=({"name": "a"}, {"name": "b"}))
+    (sample,) = turn_samples(t, recipe, chat)
+    assert sample.prompt_ids == [*head, 7]
 
 
 def test_a_band_leaves_out_both_tails_of_perplexity() -> None:

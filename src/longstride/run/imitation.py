@@ -174,15 +174,12 @@ class FileSuccesses(Demonstrations):
         return [sample for k in chosen for sample in self._of(wanted[k], recipe, chat)]
 
     def _of(self, found: Found, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
-        t = found.trajectory
-        if recipe.actions == "tool_calls":
-            if not t.tools:
-                raise ConfigError(
-                    f"{found.place} names no tools, which the recipe's prompts present (actions=tool_calls): set "
-                    "actions=explained, or demonstrations.type to stored_successes or model_successes"
-                )
-            chat = chat.offering(t.tools)
-        return turn_samples(t, recipe, chat)
+        if recipe.actions == "tool_calls" and not found.trajectory.tools:
+            raise ConfigError(
+                f"{found.place} names no tools, which the recipe's prompts present (actions=tool_calls): set "
+                "actions=explained, or demonstrations.type to stored_successes or model_successes"
+            )
+        return turn_samples(found.trajectory, recipe, chat)
 
 
 class Cloning(Component):
@@ -231,7 +228,9 @@ def own_turns(t: Trajectory, recipe: "Recipe") -> list[int]:
 
 
 def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
-    """`own_turns` of a scripted episode, as the policy would have read and sampled them."""
+    """`own_turns` of an episode whose words are known, as the policy would have read and sampled them."""
+    if recipe.actions == "tool_calls":
+        chat = chat.offering(trajectory.tools)
     turn_ids: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
     turns, known = trajectory.turns, by_placeholder(trajectory.media)
     spent = [

@@ -227,6 +227,19 @@ def test_a_program_that_is_ended_in_close_or_by_comparing_siblings_costs_no_othe
     assert all(t.stop.failed and "Leaving asked for the end" in t.evidence["failure"] for t in group)
 
 
+class OneForAll(Leaving):
+    """Gives a group one verdict."""
+
+    def compare(self, group: Any) -> Any:
+        return [ls.Verdict(1.0, True)]
+
+
+def test_a_comparison_that_leaves_out_a_sibling_is_refused() -> None:
+    group = [play(World(), OneForAll(late=True)) for _ in range(2)]
+    with pytest.raises(ls.OwnCodeError, match="OneForAll: compare gives 1 verdicts for 2 episodes"):
+        compare(OneForAll(late=True), group)
+
+
 def test_an_interruption_ends_the_run() -> None:
     async def interrupt(*args: Any) -> Any:
         raise KeyboardInterrupt

@@ -4,15 +4,16 @@ What always holds: a resumed run gives the numbers of one that was not stopped; 
 trained on; the run folder holds the last complete iteration whenever the process ends, however it ends.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from longstride.core.component import apart
-from longstride.core.errors import EnvFailure, JudgeFailure
+from longstride.core.errors import EnvFailure, JudgeFailure, OwnCodeError
 from longstride.core.foreign import staying
 from longstride.core.implementation import implements
 from longstride.core.trajectory import Trajectory, by_group
 from longstride.learner import parallel
-from longstride.rewards import Reward
+from longstride.rewards import Reward, Verdict
 from longstride.rollout.episode import set_failure, set_verdict
 from longstride.rollout.interface import checked_verdict
 from longstride.run.folder import RunFolder
@@ -63,14 +64,32 @@ def _loop(recipe: Recipe, session: Session) -> None:
 
 def compare(reward: Reward, trajectories: list[Trajectory]) -> None:
     """Rewards episodes beside their siblings, where the reward compares them; each was rewarded for itself when it
-    ended. A group whose comparison failed has failed."""
-    for group in by_group(trajectories):
-        try:
-            with staying(lambda: type(reward).__name__):
-                verdicts = [checked_verdict(verdict, reward) for verdict in reward.compare(group) or ()]
-        except (EnvFailure, JudgeFailure) as e:
+    ended. A group whose comparison failed has failed. Of several processes each compares a share of the groups: a judge
+    is asked once."""
+    groups = by_group(trajectories)
+    compared = parallel.unscatter([_compared(reward, group) for group in parallel.scatter(groups)])
+    for group, found in zip(groups, compared, strict=True):
+        if isinstance(found, str):
             for trajectory in group:
-                set_failure(trajectory, e, trajectory.length)
+                set_failure(trajectory, found, trajectory.length)
             continue
-        for trajectory, verdict in zip(group, verdicts, strict=False):
+        for trajectory, verdict in zip(group, found, strict=False):
             set_verdict(trajectory, verdict)
+
+
+def _compared(reward: Reward, group: Sequence[Trajectory]) -> list[Verdict] | str:
+    """New verdicts for the episodes of a group, none where they stay; or why they could not be had.
+
+    Raises:
+        OwnCodeError: they are no verdicts, or not one an episode.
+    """
+    try:
+        with staying(lambda: type(reward).__name__):
+            found = reward.compare(group)
+    except (EnvFailure, JudgeFailure) as e:
+        return str(e)
+    if found is None:
+        return []
+    if len(found) != len(group):
+        raise OwnCodeError(f"{type(reward).__name__}: compare gives {len(found)} verdicts for {len(group)} episodes")
+    return [checked_verdict(verdict, reward) for verdict in found]

@@ -5,6 +5,7 @@ depends on the recipe, the policy after i - 1 and what was collected so far, and
 """
 
 import copy
+import random
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -27,7 +28,7 @@ from longstride.learner.critics import CriticBatch
 from longstride.learner.learner import STEP_FIELDS, Learner
 from longstride.methods import Mean, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES
-from longstride.models.load import load_policy, save_policy
+from longstride.models.load import Policy, load_policy, save_policy
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.planning import Planner, Stages
 from longstride.rollout.players import ScriptedPlayer
@@ -36,6 +37,7 @@ from longstride.rollout.summary import summarise
 from longstride.run.checkpoint import FIRST, check_finite, open_checkpoint
 from longstride.run.evaluation import evaluate_baselines, evaluate_player, language_player
 from longstride.run.folder import RunFolder
+from longstride.run.imitation import Cloning, Imitation
 from longstride.run.patience import warn_of_failures
 from longstride.run.placement import Placed
 from longstride.run.policies import companion_players, load, with_tokens_of
@@ -316,9 +318,7 @@ class Session:
         """Trains the policy on demonstrations, before anything else."""
         cloning = self.recipe.cloning
         assert cloning is not None
-        samples = cloning.demonstrations.of_policy(
-            self.policy, self.recipe, cloning.episodes, stream(self.recipe.seed, "cloning")
-        )
+        samples = self._demonstrated(cloning, self.policy, stream(self.recipe.seed, "cloning"))
         forget()  # a teacher is asked once, and training needs its room
         if not samples:
             raise ConfigError(
@@ -331,14 +331,17 @@ class Session:
         learner.update(samples, order, self.run.progress("cloning"), report.stepped)
         self.policy.model = learner.full_model()
 
+    def _demonstrated(self, what: Cloning | Imitation, policy: Policy, rng: random.Random) -> list[Sample]:
+        """What is imitated: in every process what the first one has, since a teacher may not say the same twice."""
+        found = what.demonstrations.of_policy(policy, self.recipe, what.episodes, rng)
+        return parallel.broadcast(lambda: found)
+
     def _imitate(self, now: Recipe) -> dict[str, float]:
         """Trains on an iteration's demonstrations; returns their loss, where there are any."""
         imitation, i, seed = now.imitation, self.run.iteration, self.recipe.seed
         assert imitation is not None
         policy = replace(self.policy, model=self.learner.full_model())
-        found = imitation.demonstrations.of_policy(
-            policy, self.recipe, imitation.episodes, stream(seed, "imitation", i)
-        )
+        found = self._demonstrated(imitation, policy, stream(seed, "imitation", i))
         if not found:
             return {}
         samples = [replace(s, streams={ADVANTAGES: [imitation.weight * a for a in s.advantages]}) for s in found]

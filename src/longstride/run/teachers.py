@@ -12,6 +12,7 @@ from typing import Any
 from longstride.core.implementation import implements
 from longstride.engines.config import Local
 from longstride.engines.plain import usual_attention
+from longstride.learner import parallel
 from longstride.methods.base import Sample
 from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatConfig, ChatFormat
@@ -31,7 +32,8 @@ from longstride.run.recipe import Recipe
 def taught(
     demonstrations: ModelSuccesses, recipe: Recipe, chat: ChatFormat, episodes: int, rng: random.Random
 ) -> list[Sample]:
-    """The turns of the episodes of so many that succeeded; none where no episode did.
+    """The turns of the episodes of so many that succeeded; none where no episode did. Of several processes each plays a
+    share of the episodes.
 
     Raises:
         RunError, ModelError: the teacher cannot be loaded.
@@ -40,7 +42,7 @@ def taught(
     teacher = model if isinstance(model, ChatAPI) else _loaded(model, recipe)
     player = language_player(teacher, recipe.model_copy(update={"engine": Local()}))  # a server has the policy
     pool = Pool(player, recipe.env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)
-    played = pool.run(training_plans(recipe, episodes, rng))
+    played = parallel.unscatter(pool.run(parallel.scatter(training_plans(recipe, episodes, rng))))
     return [s for t in played if t.success and not t.stop.failed for s in turn_samples(t, recipe, chat)]
 
 

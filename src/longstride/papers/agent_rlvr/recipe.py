@@ -50,7 +50,7 @@ RECIPE = Recipe(
     evaluation=Evaluation(every=4, tasks=200, baselines=False),
 ).replace(engine={"kernels": "auto", "processes": "auto"})
 
-ARM = RECIPE.replace(iterations=8, evaluation={"every": 2})
+ARM = RECIPE.replace(iterations=20, evaluation={"every": 2})
 _rl = {"sampler": Groups(), "replay": MixedGroups(), "iterations": 40}
 
 
@@ -75,16 +75,15 @@ CLAIM = Claim(
         "guided_2": ARM.replace(**_short),
         "rl_2": ARM.replace(**_rl, **_short),
         "kept": ARM.replace(replay=MixedGroups()),
-        "weighted": ARM.replace(replay={"old": "hinted"}),
     },
     worlds={"tasks.house": Between(low=0, high=9999)},
     expected=Ordering(relations=("guided > rl by 0.2",)),
     # of corridors of two rooms one attempt in 16 gets through
     dose=("guided_2 > rl_2", "guided_3 > rl_3", "guided > rl"),
-    reported=Ordering(relations=("guided > kept", "guided > weighted")),
-    seeds=tuple(range(1900, 1912)),
+    reported=Ordering(relations=("guided > kept",)),
+    seeds=tuple(range(1900, 1910)),
     tuning_seeds=(990, 991),
-    grid={"learner.lr": (2e-4, 5e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3)},
     cost="sampled_tokens",
     equal_cost=True,
 )

@@ -256,7 +256,10 @@ def test_cloning_trains_policies_by_imitation_alone_and_what_comes_after_goes_on
         (lambda: ControlAgent(levels=(Level(), Level(data=NStep(goals=Given())))), "decides subgoals"),
         (lambda: ControlAgent(levels=(Level(data=NStep(action="subgoal")), Level())), "needs goals"),
         (lambda: ControlAgent(levels=(Level(),), batch=10, slices=4), "multiple of slices"),
-        (lambda: ControlAgent(**dict(papers.load("ppo/control").agent) | {"batch": 1}), "set batch to 2 or more"),
+        (
+            lambda: ControlAgent(**dict(of_experiment(papers.load("ppo/control"))) | {"batch": 1}),
+            "set batch to 2 or more",
+        ),
         (lambda: TrainingPhase(iterations=1), "collects or updates"),
         (lambda: TrainingPhase(iterations=1, updates=5, utd=1.0), "set episodes, or updates in its place"),
         (lambda: Relabelled(current=0.2), "shares of 1"),

@@ -280,12 +280,12 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
     """
     if found["x"] == DISTANCE or found.get("reach"):
         raise ConfigError("what distances or levels cost says nothing of a budget; fit a measure by what is spent")
-    if found["y"] == ERROR:
-        raise ConfigError("a budget goes to what comes to most, and an error is to be small: fit --y success")
     if len({str(group["setting"]) for group in found["groups"]}) < 2:
         raise ConfigError(f"there is nothing to choose between: fit runs `--by` a setting, got {found['by'] or 'none'}")
     if any(_law(group).inputs > 1 for group in found["groups"]):
         raise ConfigError("a law in the model's size says nothing of a budget alone; fit a law of one amount")
+    if found["y"] == ERROR:
+        raise ConfigError("a budget goes to what comes to most, and an error is to be small: fit --y success")
     if not budget > 0:
         raise ConfigError(f"--budget is a positive number, got {budget:g}")
     groups = {str(group["setting"]): (group, fitted(group)) for group in found["groups"]}

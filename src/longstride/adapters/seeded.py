@@ -66,11 +66,14 @@ class EnvironmentReward(Reward):
     """What an episode has to earn more than, to count as a success, where the environment does not say."""
 
     def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
-        place = lambda: "final_state of the environment"  # noqa: E731
-        given = number(state.get(REWARD, 0), f"its {REWARD!r}", place)
+        given = number(state.get(REWARD, 0), f"its {REWARD!r}", _place)
         earned = given + trajectory.earned
         claim = state.get(SUCCESS)
-        success = earned > self.success_above if claim is None else flag(claim, f"its {SUCCESS!r}", place)
+        success = earned > self.success_above if claim is None else flag(claim, f"its {SUCCESS!r}", _place)
         expected = f"more than {self.success_above:g}" if claim is None else "success"
         evidence = {"evaluator": self.type_name(), "matched": success, "expected": expected, "got": earned}
         return Verdict(given, success, state.get(TERMS, {}), evidence)
+
+
+def _place() -> str:
+    return "final_state of the environment"

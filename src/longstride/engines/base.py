@@ -54,8 +54,8 @@ class Request:
 
     def stopped(self, sampled: Sequence[int]) -> bool:
         """Whether the sampled ids end with one of the stop sequences."""
-        near = [s for s in self.stop if s[-1:] == tuple(sampled[-1:])]
-        return any(tuple(sampled[-len(s) :]) == s for s in near)
+        last = tuple(sampled[-1:])  # most sequences end otherwise, and there may be hundreds
+        return any(s[-1:] == last and tuple(sampled[-len(s) :]) == s for s in self.stop)
 
 
 @dataclass(slots=True)

@@ -19,11 +19,11 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 T = TypeVar("T")
 
 WAIT = timedelta(days=7)
-"""How long a process waits for what others hand round: they may still play long episodes when it is done with its own,
+"""Timeout of collectives on objects: the other processes may still play long episodes when one is done with its own,
 and torch's half an hour would end the run. Where one of them ends, torchrun ends all. Collectives on tensors, to which
-all come at about the same time, keep torch's bound."""
-_round: Any = None
-"""The group in which things are handed round; None: torch's own."""
+all come at about the same time, keep torch's timeout."""
+_objects: Any = None
+"""The process group of collectives on objects; None: torch's default group."""
 
 
 @contextmanager
@@ -37,12 +37,12 @@ def joined() -> Iterator[None]:
         dist.init_process_group("cpu:gloo,cuda:nccl")  # the models may be on the CPU all the same
     else:
         dist.init_process_group("gloo")
-    global _round
-    _round = dist.new_group(backend="gloo", timeout=WAIT)
+    global _objects
+    _objects = dist.new_group(backend="gloo", timeout=WAIT)
     try:
         yield
     finally:
-        _round = None
+        _objects = None
         dist.destroy_process_group()
 
 
@@ -78,7 +78,7 @@ def gather(items: Sequence[T]) -> list[T]:
     if world() == 1:
         return list(items)
     parts: list[Any] = [None] * world()
-    dist.all_gather_object(parts, list(items), group=_round)
+    dist.all_gather_object(parts, list(items), group=_objects)
     return [item for part in parts for item in part]
 
 
@@ -93,7 +93,7 @@ def broadcast(make: Callable[[], T]) -> T:
     if world() == 1:
         return make()
     box: list[Any] = [make() if rank() == 0 else None]
-    dist.broadcast_object_list(box, group=_round)
+    dist.broadcast_object_list(box, group=_objects)
     return box[0]
 
 

@@ -36,6 +36,8 @@ CACHED_TOOLS = 64
 """Formats kept, for the sets of tools that environments offer."""
 CACHED_ROLES = 1024
 """Sequences of roles whose markup is kept, for conversations that programs make up."""
+CACHED_ENDINGS = 64
+"""Words whose ids are kept, for the marks of searches."""
 _MADE: dict[str, str] = {}
 """What templates made of conversations, by all that they were given; the newest `CACHED_ROLES`."""
 _MARKS = [f"sentinel{n}sentinel" for n in ("System", *(f"{who}{k}" for k in "ABC" for who in ("User", "Agent")), "End")]
@@ -134,6 +136,7 @@ class ChatFormat:
             )
         self._observation = lru_cache(CACHED_PIECES)(self._encode_observation)
         self._offering = lru_cache(CACHED_TOOLS)(self._with_tools)
+        self._endings = lru_cache(CACHED_ENDINGS)(self._find_endings)  # which reads the whole vocabulary
         self._around = lru_cache(CACHED_ROLES)(self._cut_around)
 
     def offering(self, tools: Sequence[Mapping[str, Any]]) -> "ChatFormat":
@@ -224,6 +227,9 @@ class ChatFormat:
     def endings(self, words: str) -> tuple[tuple[int, ...], ...]:
         """The ids with which a text ends that has just said some words: theirs, also behind a space, and each token
         that says them among other characters, as `.\\n\\n` does an empty line."""
+        return self._endings(words)
+
+    def _find_endings(self, words: str) -> tuple[tuple[int, ...], ...]:
         own, behind = (tuple(self.encode(space + words)) for space in ("", " "))
         found = [own] if behind[-len(own) :] == own else [own, behind]
         return (*found, *((i,) for i in sorted(self._known) if words in self.verbatim([i]) and (i,) not in found))

@@ -78,8 +78,8 @@ class Pool(RolloutScheduler):
             [] for _ in range(self._parts)
         ]
         """Questions of each part that the player does not have yet."""
-        self._envs: list[Env] = []
-        """Those of the live episodes."""
+        self._envs: set[int] = set()
+        """Identities of those of the live episodes."""
         self._open: dict[Episode, asyncio.Future[Generation | EngineFailure]] = {}
         """Questions that the player has."""
         self._gone: list[list[Episode]] = [[] for _ in range(self._parts)]
@@ -304,12 +304,12 @@ class Pool(RolloutScheduler):
 
     async def _episode(self, plan: Plan, tries: int) -> None:
         env = self.make_env()
-        if any(env is other for other in self._envs):
+        if id(env) in self._envs:
             raise OwnCodeError(
                 f"env() of the tasks gave a {type(env).__name__} in which another episode plays; expected a new one of "
                 "each call"
             )
-        self._envs.append(env)
+        self._envs.add(id(env))
         episode = Episode(plan, env)
         try:
             await self._bounded(episode, episode.start(self.reward))
@@ -340,7 +340,7 @@ class Pool(RolloutScheduler):
         try:
             await within(self.config.step_deadline, episode.close())
         finally:
-            self._envs = [env for env in self._envs if env is not episode.env]
+            self._envs.discard(id(episode.env))
 
     async def _bounded(self, episode: Episode, coroutine: Coroutine[Any, Any, None]) -> None:
         deadline = self.config.step_deadline

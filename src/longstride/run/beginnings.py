@@ -19,7 +19,7 @@ from longstride.run.experiment import FORMAT_FILE, RUN_FILE, Experiment, format_
 from longstride.run.recipe import Recipe
 
 
-def alike(runs: Mapping[Path, Experiment]) -> dict[Path, list[Path]]:
+def starts_of(runs: Mapping[Path, Experiment]) -> dict[Path, list[Path]]:
     """By the folder of a run with cloning, the folders of those that begin as it does, its own among them."""
     found = defaultdict[str, list[Path]](list)
     for folder, experiment in runs.items():
@@ -40,13 +40,10 @@ def begin_like(recipe: Recipe, folder: Path, others: Iterable[Path]) -> None:
         if folder.exists():
             return
         with suppress(LongstrideError, OSError):
-            there, same = load_run_experiment(other), read_object(other / FORMAT_FILE) == format_of(recipe)
-            if (
-                same
-                and isinstance(there, Recipe)
-                and there.beginning() == recipe.beginning()
-                and not (other / MEDIA).exists()
-            ):
+            there = load_run_experiment(other)
+            alike = isinstance(there, Recipe) and there.beginning() == recipe.beginning()
+            same_code = read_object(other / FORMAT_FILE) == format_of(recipe)
+            if alike and same_code and not (other / MEDIA).exists():
                 _copy_start(recipe, folder, other)
 
 

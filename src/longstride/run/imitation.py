@@ -48,7 +48,7 @@ class Demonstrations(Component):
 
         Args:
             recipe: gives tasks, environment, context policy and reward. Runs that differ in nothing but what
-                `run.recipe.AFTERWARDS` names, and the learner, may share what is trained on this before them.
+                `run.recipe.AFTERWARDS` names may share what is trained on this before them.
             chat: makes ids of texts.
             episodes: how many are drawn.
             rng: the draw's own stream.

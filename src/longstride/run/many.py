@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from longstride.run.beginnings import alike, begin_like
+from longstride.run.beginnings import begin_like, starts_of
 from longstride.run.experiment import Experiment, train_beside
 from longstride.run.folder import read_rows
 from longstride.run.listener import Listener, Silent
@@ -36,7 +36,7 @@ def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener]
     together: dict[str | Path, dict[Path, Experiment]] = {}
     for folder, experiment in runs.items():
         together.setdefault(experiment.beside() or folder, {})[folder] = experiment
-    starts = alike(runs)
+    starts = starts_of(runs)
     if jobs == 1:
         for group in together.values():
             _train(group, starts, watch)
@@ -62,13 +62,13 @@ def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener]
 def _train(
     group: Mapping[Path, Experiment], starts: Mapping[Path, list[Path]], watch: Callable[[Path], Listener]
 ) -> None:
-    """Trains one run, or several side by side; of `starts` see `beginnings.alike`."""
+    """Trains one run, or several side by side; of `starts` see `beginnings.starts_of`."""
     if len(group) > 1:
         train_beside(group, watch)
         return
     for folder, experiment in group.items():
-        if isinstance(experiment, Recipe):
-            begin_like(experiment, folder, starts.get(folder, ()))
+        if isinstance(experiment, Recipe) and folder in starts:
+            begin_like(experiment, folder, starts[folder])
         experiment.train(folder, watch(folder), resume=True)
 
 

@@ -99,8 +99,8 @@ class Companion(Component):
     """How its tokens are drawn."""
 
 
-AFTERWARDS = ("name", "sampler", "replay", "credit", "loss", "objectives", "imitation")
-"""Settings that nothing reads before the first iteration."""
+AFTERWARDS = ("name", "sampler", "replay", "credit", "loss", "objectives", "imitation", "learner")
+"""Settings of which nothing is read before the first iteration, but for the adapters of `learner`."""
 
 
 class Recipe(Experiment):
@@ -294,8 +294,9 @@ class Recipe(Experiment):
 
     def beginning(self) -> dict[str, Any]:
         """All that iteration 0 depends on, in a run and any other one that answers the same."""
-        data = {key: value for key, value in self.identity().items() if key not in AFTERWARDS}
-        return data | {"lora": data.pop("learner").get("lora")}
+        data = self.identity()
+        lora = data["learner"].get("lora")
+        return {key: value for key, value in data.items() if key not in AFTERWARDS} | {"lora": lora}
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()

@@ -51,7 +51,7 @@ RECIPE = Recipe(
 ).replace(engine={"kernels": "auto", "processes": "auto"})
 
 ARM = RECIPE.replace(iterations=20, evaluation={"every": 2})
-# an iteration without hints samples a quarter of the tokens
+# an iteration without hints samples about half of the tokens
 _rl = {"sampler": Groups(), "replay": MixedGroups(), "iterations": 80}
 
 

@@ -21,7 +21,7 @@ The claim is shown: with the best arm as the label in both, an episode earns 3.1
 arm would earn 2.5, of 5 pulls with 3 arms). The gap opens inside the context: .11 in the first episode of a trial, .83 in the sixth. Where
 rewards are left out of the context both earn what any arm would. Posterior sampling was not reached: Thompson sampling earns 3.25, .10 more [.05, .15], and
 a policy that imitates Thompson's own trials 3.22, .07 more [.04, .11]. Each arm had the rate of six that was best for it on other seeds; a run takes
-one and a half minutes of a core, the claim with its tuning some two and a half hours of them.
+one and a half minutes of a core, the claim with its tuning somewhat over two hours of them.
 
 Deviations: interactions are read in their order, and the code shuffles them. Rewards of bandits are 0 or 1 and not Gaussian. A query
 state is the state in which the policy acts.

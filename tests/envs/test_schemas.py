@@ -1,7 +1,6 @@
 """Schemas that strangers wrote: whatever they are, checking against them ends soon and is nobody's traceback."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -40,6 +39,16 @@ def test_a_small_schema_that_takes_for_ever_is_given_up_after_a_quarter_of_a_sec
 
 
 @pytest.mark.parametrize(
+    "dialect", ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
+)
+def test_a_part_that_names_its_dialect_is_under_the_same_bounds(dialect: str) -> None:
+    slow = {"$schema": dialect, "allOf": [{"$ref": "#/$defs/a39"}]}
+    with pytest.raises(EnvFailure, match="to check"):
+        misfit({"x": 1}, {"$defs": ALL["$defs"], "properties": {"x": slow}}, "t")
+    assert misfit({"x": [1, 1]}, {"properties": {"x": {"$schema": dialect, "uniqueItems": True}}}, "t") == ""
+
+
+@pytest.mark.parametrize(
     "schema",
     [
         {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(60_000)}},
@@ -53,13 +62,11 @@ def test_a_schema_is_read_up_to_a_size(schema: dict[str, Any]) -> None:
 
 
 def test_items_that_must_differ_are_left_to_the_server() -> None:
-    mixed = [[k] if k % 2 else k for k in range(8000)]  # compared pair by pair: 18 s
-    began = time.thread_time()
-    assert misfit({"x": mixed}, {"properties": {"x": {"uniqueItems": True}}}, "t") == ""
-    assert misfit({}, {**OBJECT, "required": ["x"]}, "t") == "'x' is a required property"
+    """They are compared pair by pair in one step, which no clock ends."""
+    assert misfit({"x": [1, 1]}, {"properties": {"x": {"uniqueItems": True}}}, "t") == ""
+    assert misfit({}, {**OBJECT, "required": ["x", "x"]}, "t") == "'x' is a required property"
     with pytest.raises(EnvFailure, match="is not a JSON schema"):
-        misfit({}, {"required": mixed}, "t")
-    assert time.thread_time() - began < 10
+        misfit({}, {"required": ["x", ["x"]]}, "t")
 
 
 @pytest.mark.parametrize(

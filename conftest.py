@@ -1,4 +1,4 @@
-"""Settings of all tests: one thread, property tests that draw the same examples every time, and no waiting for disks."""
+"""Settings of all tests: one thread, property tests that draw the same examples each time, and no waiting for disks."""
 
 import os
 

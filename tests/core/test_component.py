@@ -85,6 +85,18 @@ def test_a_copy_has_the_named_fields_otherwise_also_of_the_components_inside() -
     assert cart.front == SmallWheel(spokes=4)
 
 
+class Rack(Component):
+    wheels: dict[str, Wheel] = {"left": SmallWheel(spokes=4), "right": SmallWheel(spokes=5)}
+
+
+def test_a_copy_changes_what_it_names_of_components_by_name_and_keeps_the_others() -> None:
+    changed = Rack().replace(wheels={"left": {"spokes": 6}})
+    assert changed.wheels == {"left": SmallWheel(spokes=6), "right": SmallWheel(spokes=5)}
+    assert Rack().replace(wheels={"left": {"type": "small_wheel"}}).wheels == {"left": SmallWheel()}
+    with pytest.raises(ConfigError, match=r"rack.wheels.left.spoke: .*did you mean 'spokes'"):
+        Rack().replace(wheels={"left": {"spoke": 6}})
+
+
 def test_a_copy_may_name_another_member_which_keeps_the_fields_that_both_have() -> None:
     cart = Cart(front=SmallWheel(spokes=7))
     assert cart.replace(front={"type": "wide_wheel", "width": 2}).front == WideWheel(spokes=7, width=2)

@@ -16,6 +16,7 @@ import pytest
 from helpers import rows_of, weights_hash
 
 from longstride import papers
+from longstride.claims.tuning import arm_run, axes
 from longstride.cli.main import main
 from longstride.control import TrainingPhase
 from longstride.core.component import build
@@ -173,6 +174,8 @@ def test_the_arms_of_a_claim_resolve_and_differ_and_its_relations_name_them(name
             if under:
                 names = claim.arms[arm].strategies
                 assert set(claim.ways.get(under, ())) <= set(names) and (under in claim.ways or under in names[1:])
+    for arm in claim.arms:  # in the world of a seed, under the first setting of each grid
+        arm_run(claim, arm, {key: of[0] for key, of in axes(claim, arm).items()}, claim.seeds[0])
 
 
 @pytest.mark.slow

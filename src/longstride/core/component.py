@@ -99,8 +99,9 @@ class Component(BaseModel):
         """A validated copy with other fields.
 
         A mapping changes the named fields of the component that stands in a field, and of those inside it; with a
-        `type` it is another member of the family, which keeps the fields that both have. Anything else takes the
-        field's place whole.
+        `type` it is another member of the family, which keeps the fields that both have. In a field that maps names to
+        components, a mapping that names only some of these and no `type` changes each. Anything else takes the field's
+        place whole.
 
         Raises:
             ConfigError: an unknown field (the nearest one is named), or a value that does not fit.
@@ -115,9 +116,23 @@ class Component(BaseModel):
             old = values[name]
             if isinstance(value, Mapping) and isinstance(old, Component):
                 values[name] = old._replaced(value, place) if "type" not in value else _retyped(old, value, place)
+            elif _changes_parts(value, old):
+                parts = {key: old[key]._replaced(of, _join(place, key)) for key, of in value.items()}
+                values[name] = _build_field(cls.model_fields[name].annotation, {**old, **parts}, place)
             else:
                 values[name] = _build_field(cls.model_fields[name].annotation, value, place)
         return typing.cast(Self, _validated(cls, values, where))
+
+
+def _changes_parts(value: Any, old: Any) -> bool:
+    """Whether a value for a field that holds `old`, components by name, changes some of these where they stand."""
+    return (
+        isinstance(value, Mapping)
+        and isinstance(old, Mapping)
+        and bool(value)
+        and all(isinstance(of, Mapping) and "type" not in of for of in value.values())
+        and all(isinstance(old.get(key), Component) for key in value)
+    )
 
 
 def module_name(cls: type) -> str:

@@ -20,7 +20,7 @@ held against, `TrajectoryPPO`, is of a whole turn: a sample is a turn here.
 
 On your own model and environment, a tool environment too, whose tools the chat template of the model presents:
 
-    longstride train loop model=Qwen/Qwen3-4B learner.lora.rank=16 actions=tool_calls \\
+    longstride train loop model=Qwen/Qwen3-4B learner.lora.rank=16 learner.lr=1e-5 actions=tool_calls \\
         tasks.type=mcp tasks.command='["python", "server.py"]' tasks.tasks.type=dataset tasks.tasks.path=questions.jsonl
     longstride train loop loss.type=longstride.papers.loop.method:TrajectoryPPO learner.epochs=4
 

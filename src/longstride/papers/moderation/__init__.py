@@ -17,8 +17,9 @@ rollouts and steps.
 With labels of your own, rows of `prompt` (policy and post) and `answer` (the label), both sides:
 
     longstride train moderation model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=labels.jsonl tasks.mark=Label: \\
-        budget.turn_tokens=512 test_budget.turn_tokens=512
-    longstride train moderation/labels model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=labels.jsonl tasks.mark=Label:
+        learner.lr=1e-6 budget.turn_tokens=512 test_budget.turn_tokens=512
+    longstride train moderation/labels model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=labels.jsonl tasks.mark=Label: \\
+        cloning.learner.lr=1e-5
 
 `reward.type=scored_reward reward.judge=RUN` has a judge in the place of the label (docs/guides/judge.md).
 

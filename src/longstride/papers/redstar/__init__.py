@@ -14,11 +14,12 @@ are enough to set it off, success goes on rising with the logarithm of their num
 With traces of your own (docs/guides/traces.md), and the law of their number:
 
     longstride train redstar model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=tasks.jsonl cloning.episodes=256 \\
-        cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' budget.turn_tokens=2048 test_budget.turn_tokens=2048
-    longstride sweep redstar runs/redstar cloning.learner.epochs=10 --grid cloning.episodes=64,256,1024
+        cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' cloning.learner.lr=1e-5 \\
+        budget.turn_tokens=2048 test_budget.turn_tokens=2048
+    longstride sweep redstar runs/redstar cloning.learner.epochs=10 cloning.learner.lr=1e-5 --grid cloning.episodes=64,256,1024
 
-A sweep sees each trace as often, so more traces are more steps there. `iterations=40 learner.epochs=2` goes on with reinforcement learning;
-`model=` compares sizes.
+A sweep sees each trace as often, so more traces are more steps there. `iterations=40 learner.epochs=2 learner.lr=1e-6` goes on with
+reinforcement learning; `model=` compares sizes.
 
 The claim, frozen before its eight seeds ran, is null. On hard tasks long traces are ahead of as many short ones by +.206 [.163, .246] (.44 and .23), as
 was said; but on easy ones too, by +.204 [.168, .239], where they were not to be: with one attempt a model gets .72 of the puzzles of one operation, so there

@@ -17,7 +17,8 @@ midpoint settle neither.
 
 On your own model and tasks, a run and what its first part says of the rest, beside a power law:
 
-    longstride train scalerl model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl --out runs/sums
+    longstride train scalerl model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl \\
+        learner.lr=1e-6 --out runs/sums
     longstride fit runs/sums --law sigmoid --since 2 --until 20 --rival power
 
 The exact problem has 160 problems whose chances are spread evenly in a normal distribution of their logarithm, and 40

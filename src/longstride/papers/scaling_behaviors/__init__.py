@@ -17,8 +17,10 @@ amount, is `scaling.SizedPower`:
 
 On your own model and tasks:
 
-    longstride sweep scaling_behaviors runs/reuse model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl --grid curriculum.unique=51,1280
-    longstride train scaling_behaviors/law model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl --out runs/law
+    longstride sweep scaling_behaviors runs/reuse model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl \\
+        learner.lr=1e-6 --grid curriculum.unique=51,1280
+    longstride train scaling_behaviors/law model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl \\
+        learner.lr=1e-6 --out runs/law
     longstride fit runs/law --law rising_power --y error --until 16 --rival sigmoid
 
 Models of several sizes, made and trained, and their law: docs/guides/scaling.md.

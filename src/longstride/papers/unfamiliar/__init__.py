@@ -15,8 +15,8 @@ something that sounds right, if their labels are right, and that it does not kno
 With a model and questions of your own (rows of `prompt` and `answer`):
 
     longstride train unfamiliar model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl \\
-        cloning.demonstrations.reply="I do not know" cloning.demonstrations.share=0.3 budget.turn_tokens=64 \\
-        test_budget.turn_tokens=64 evaluation.measures='[{type="longstride.papers.unfamiliar.method:Unknown",reply="I do not know"}]'
+        cloning.demonstrations.reply="I do not know" cloning.demonstrations.share=0.3 cloning.learner.lr=1e-5 \\
+        budget.turn_tokens=64 test_budget.turn_tokens=64 evaluation.measures='[{type="longstride.papers.unfamiliar.method:Unknown",reply="I do not know"}]'
 
 `cloning.demonstrations.share=0` is fine-tuning as usual, and `cloning.demonstrations.demonstrations` relabels demonstrations of
 another kind.

@@ -15,8 +15,8 @@ the gap in reward grows with the budget and with the data, if styles differ.
 On your own model and tasks, both sides:
 
     longstride train vb_vf model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl \\
-        budget.turn_tokens=2048 test_budget.turn_tokens=2048
-    longstride train vb_vf model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl iterations=1 episodes_per_iteration=1024 \\
+        learner.lr=1e-6 budget.turn_tokens=2048 test_budget.turn_tokens=2048
+    longstride train vb_vf model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6 iterations=1 episodes_per_iteration=1024 \\
         credit.type=filtered_bc loss.type=reinforce
     longstride compare runs/vb_vf-1 runs/vb_vf-2
 

@@ -88,7 +88,7 @@ CLAIM = Claim(
         "tasks.tasks.episodes": Between(low=100, high=400, log=True),
         "tasks.tasks.noise": Between(low=0.3, high=0.8),
     },
-    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
     tuning_seeds=(982, 983),
     seeds=tuple(range(780, 796)),
     cost="iterations",

@@ -75,8 +75,8 @@ CLAIM = Claim(
         "tasks.parts.umaze.episodes": Between(low=50, high=400, log=True),
         "tasks.parts.medium.episodes": Between(low=50, high=400, log=True),
     },
-    grid={"agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
+    grid={"agent.critic_lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
     tuning_seeds=(966, 967),
-    seeds=tuple(range(680, 696)),
+    seeds=tuple(range(680, 704)),
     cost="iterations",
 )

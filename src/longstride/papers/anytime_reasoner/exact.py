@@ -18,9 +18,10 @@ import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
-from longstride.exact.answers import SEEDS, Answers, Chance, Grouped
+from longstride.exact.answers import Answers, Chance, Grouped
 from longstride.exact.learner import recipe
 from longstride.methods import Constant, GroupRelative, Reinforce
 from longstride.papers.anytime_reasoner.method import BY_BUDGET, SEGMENTS, BudgetRelative
@@ -90,7 +91,7 @@ CLAIM = Claim(
     name="anytime_reasoner/exact",
     paper="arXiv 2505.13438, section 4",
     statement="Paid for the answers at all budgets, by BRPO, thoughts are right earlier than when paid for the last "
-    "answer: the mean accuracy over budgets is higher.",
+    "answer: the mean accuracy over budgets is higher, each at its own best step, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "brpo": RECIPE,
@@ -103,5 +104,13 @@ CLAIM = Claim(
     expected=Ordering(relations=("brpo > grpo by 0.03",)),
     # where nothing can be found before the end, answers on the way say nothing
     control=Ordering(relations=("last_brpo > last_grpo by 0.02",)),
-    seeds=SEEDS,
+    worlds={
+        "problem.tasks": Between(low=0.02, high=0.4, log=True, shape=(16, 1)),
+        "problem.spread": Between(low=0.5, high=2.0),
+        "problem.sure": Between(low=0.75, high=0.99),
+    },
+    grid={"method.rate": (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)},
+    cost="samples",
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1000, 1040)),
 )

@@ -11,7 +11,8 @@ and both learn more than with it, for a table is in no danger of leaving the reg
 """
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers, Grouped
+from longstride.claims.worlds import Between
+from longstride.exact.answers import Answers, Grouped
 from longstride.exact.learner import recipe
 from longstride.methods import PPO, Mean
 from longstride.methods.ratios import GSPO
@@ -35,27 +36,32 @@ RECIPE = recipe(
 )
 
 _whole = {"loss": TrajectoryPPO(aggregation=EPISODES, clip_low=LOW, clip_high=HIGH)}
-_wide = {"loss": {"clip_low": 1.0, "clip_high": 1e6}}
+_fewer = {f"passes_{k}": RECIPE.replace(method={"passes": k}) for k in (2, 4)}
 
 CLAIM = Claim(
     name="loop/exact",
     paper="arXiv 2502.01600, section 5, ablation of the importance weight",
     statement="Used for several steps, rollouts teach more with a ratio clipped token by token than with that of the "
-    "whole trajectory.",
+    "whole trajectory, each at its own best step, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "token": RECIPE,
         "trajectory": RECIPE.replace(method=_whole),
+        **{f"{passes}_token": arm for passes, arm in _fewer.items()},
+        **{f"{passes}_trajectory": arm.replace(method=_whole) for passes, arm in _fewer.items()},
         "mean_of_turn": RECIPE.replace(method={"loss": GSPO(aggregation=EPISODES, clip_low=LOW, clip_high=HIGH)}),
-        "one_step_token": RECIPE.replace(method={"passes": 1}),
-        "one_step_trajectory": RECIPE.replace(method={"passes": 1, **_whole}),
-        "wide_token": RECIPE.replace(method=_wide),
-        "wide_trajectory": RECIPE.replace(method=_whole).replace(method=_wide),
+        "wide_token": RECIPE.replace(method={"loss": {"clip_low": 1.0, "clip_high": 1e6}}),
     },
     expected=Ordering(relations=("token > trajectory by 0.05",)),
-    # the first step has ratio 1; and where the clip never binds it does not matter what it is of
-    control=Ordering(
-        relations=("one_step_token > one_step_trajectory by 0.01", "wide_token > wide_trajectory by 0.02")
-    ),
-    seeds=SEEDS,
+    # the first step has ratio 1; the more steps follow it, the more a clip decides
+    dose=(*(f"{passes}_token > {passes}_trajectory" for passes in _fewer), "token > trajectory"),
+    reported=Ordering(relations=("token > mean_of_turn", "token > wide_token")),
+    worlds={
+        "problem.tasks": Between(low=0.03, high=0.4, log=True, shape=(8, 1)),
+        "problem.spread": Between(low=0.5, high=2.0),
+    },
+    grid={"method.rate": (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)},
+    cost="samples",
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1000, 1040)),
 )

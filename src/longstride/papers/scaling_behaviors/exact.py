@@ -7,8 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive
-from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.stats import Ordering
 
@@ -97,7 +97,8 @@ RECIPE = ExactRecipe(name="scaling_behaviors/exact", problem=LinearProblems(), m
 CLAIM = Claim(
     name="scaling_behaviors/exact",
     paper="arXiv 2509.25300, abstract and the experiments on data reuse",
-    statement="At equal updates 25 passes over the data end far above 100, and little below once over 25 times as many.",
+    statement="At equal updates 25 passes over the data end far above 100, and little below once over 25 times as many, each "
+    "at its own best step, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "once": RECIPE.replace(method={"unique": 12_800}),
@@ -110,5 +111,9 @@ CLAIM = Claim(
     # what is not repeated often is not memorised
     control=Ordering(relations=("once > reuse_25 by 0.08",)),
     reported=Ordering(relations=("once > reuse_5", "once > reuse_25", "reuse_100 > reuse_25 in problems")),
-    seeds=SEEDS[:30],
+    worlds={"problem.features": Between(low=8, high=32), "problem.answers": Between(low=4, high=16)},
+    grid={"method.rate": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)},
+    cost="iterations",
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1000, 1040)),
 )

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.discounted import DiscountedWorld, random_world
@@ -124,22 +125,33 @@ RECIPE = ExactRecipe(
 
 _uniform = {"weights": "uniform"}
 _good = RECIPE.replace(problem={"good": 1.0})
+_more = {f"good_{share}": RECIPE.replace(problem={"good": share / 100}) for share in (60, 20)}
 
 CLAIM = Claim(
     name="trajectory_weighting/exact",
     paper="arXiv 2306.13085, abstract and figure on mixed datasets",
-    statement="Where few episodes of the data are good, drawing them by their return makes the policy better.",
+    statement="Where few episodes of the data are good, drawing them by their return makes the policy better, each at its own "
+    "best temperature, in most of the worlds that are drawn.",
     measure="value",
     recipe=RECIPE,
     arms={
         "return": RECIPE,
-        "advantage": RECIPE.replace(method={"weights": "advantage"}),
         "uniform": RECIPE.replace(method=_uniform),
-        "good_return": _good,
-        "good_uniform": _good.replace(method=_uniform),
+        "advantage": RECIPE.replace(method={"weights": "advantage"}),
+        **{f"{share}_return": arm for share, arm in _more.items()},
+        **{f"{share}_uniform": arm.replace(method=_uniform) for share, arm in _more.items()},
     },
     expected=Ordering(relations=("return > uniform by 0.1",)),
-    # where all episodes are of one good policy, the better ones are the lucky ones
-    control=Ordering(relations=("good_return > good_uniform by 0.1",)),
-    seeds=tuple(range(100, 150)),
+    # the fewer are good, the less data that count alike say of good actions
+    dose=(*(f"{share}_return > {share}_uniform" for share in _more), "return > uniform"),
+    worlds={
+        "problem.states": Between(low=10, high=30),
+        "problem.actions": Between(low=3, high=6),
+        "problem.episodes": Between(low=50, high=200, log=True),
+        "problem.noise": Between(low=0.1, high=1.0, log=True),
+    },
+    grid={"method.temperature": (0.03, 0.1, 0.3, 1.0, 3.0), "method.alpha": (0.03, 0.1, 0.3, 1.0, 3.0)},
+    cost="iterations",
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1000, 1040)),
 )

@@ -58,7 +58,7 @@ CLAIM = Claim(
         "problem.tasks": Between(low=0.03, high=0.4, log=True, shape=(8, 1)),
         "problem.spread": Between(low=0.5, high=2.0),
     },
-    grid={"method.rate": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)},
+    grid={"method.rate": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)},
     cost="samples",
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1040)),

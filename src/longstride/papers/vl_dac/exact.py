@@ -97,7 +97,7 @@ CLAIM = Claim(
         "problem.depths": Between(low=2, high=14, shape=(4,)),
         "problem.wastes": Between(low=0.3, high=0.7),
     },
-    grid={"method.rate": (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)},
+    grid={"method.rate": (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)},
     cost="samples",
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1040)),

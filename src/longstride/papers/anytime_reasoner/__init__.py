@@ -24,7 +24,8 @@ Deviations: model and tasks are a small model's (`base-thoughts`, which answers 
 that a thought comes to by itself is sampled and not trained: all that are trained were asked for. Bias: V1 knows only
 what came before the token, and is a baseline; V2 has the thought's own R_s in it, so that in groups of n the expected
 gradient of segment s is 1 - (S - s) / (S n) of the exact one (tested). Returns are weighed by P_j, so where only the last
-answer can be right BRPO's steps are a quarter of GRPO's, and it is slower: the control of the exact claim shows that.
+answer can be right BRPO's steps are a quarter of GRPO's. Each at its own best step, both are level there (the control of the
+exact claim).
 
 On your own model and tasks, of a single turn; say what ends a thought, and what asks for an answer:
 

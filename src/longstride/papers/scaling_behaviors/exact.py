@@ -117,3 +117,8 @@ CLAIM = Claim(
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "It holds in 95 % of the worlds [83, 99]: 25 passes end ahead of 100 by 0.191 [0.172, 0.209] (0.792 and 0.601), and behind "
+    "once over 25 times as many by 0.060. The more answers there are and the more numbers a problem has, the more reuse costs."
+)

@@ -63,3 +63,8 @@ CLAIM = Claim(
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "Nothing is left to tell: with tuned steps both sides solve all tasks (1.000). The lead that was kept at one step was the "
+    "length of the step, and in a table of answers a long one costs nothing."
+)

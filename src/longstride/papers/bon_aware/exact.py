@@ -58,3 +58,8 @@ CLAIM = Claim(
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "It holds in 92 % of the worlds [80, 97]: pass@16 is 0.976 and 0.820 (+0.156 [0.141, 0.171]), each at the best of seven steps, "
+    "and none is behind. The harder the tasks, the larger the lead; where no two tasks look alike both sides solve all."
+)

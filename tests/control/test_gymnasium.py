@@ -1,6 +1,7 @@
 """Gymnasium's vector environments: their episodes are those of single environments whatever their autoreset mode, and
 what does not fit is refused."""
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from longstride.control import (
 )
 from longstride.control.envs import Spec, play
 from longstride.core.config import dump_toml, load_toml
-from longstride.core.errors import ConfigError, MissingExtra, RunError
+from longstride.core.errors import ConfigError, EnvFailure, MissingExtra, RunError
 from longstride.curriculum import Fixed
 from longstride.models.mlp import Trunk
 
@@ -101,6 +102,23 @@ class Sought(gymnasium.Env):
         return self.place, 0.0, False, False, {}
 
 
+class Faulty(Line):
+    """Its second step fails in a way of its own."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def step(self, action: Any) -> Any:
+        seen, reward, *rest = super().step(action)
+        if self.taken == 2 and self.how == "raises":
+            raise RuntimeError("the motor broke")
+        if self.taken == 2:
+            seen, reward = {"wide": (np.zeros((1, 3)), 0.0), "unseen": (seen * np.nan, 0.0), "worth": (seen, np.inf)}[
+                self.how
+            ]
+        return seen, reward, *rest
+
+
 class Doubled(gymnasium.RewardWrapper):
     def __init__(self, env: Any, factor: float) -> None:
         super().__init__(env)
@@ -110,7 +128,7 @@ class Doubled(gymnasium.RewardWrapper):
         return self.factor * float(reward)
 
 
-for env in (Line, Reach, Many, Sought):
+for env in (Line, Reach, Many, Sought, Faulty):
     gymnasium.register(id=f"{env.__name__}-v0", entry_point=env, max_episode_steps=4)
 LINE = GymnasiumTasks(id="Line-v0")
 
@@ -180,6 +198,10 @@ def test_a_goal_that_is_said_in_info_is_an_observation_and_test_tasks_are_option
         assert e.goal is not None and (start + 1 < e.goal).all() and (e.goal < start + 2).all()
     with pytest.raises(ConfigError, match=r"Sought-v0 has .* under 'name'; expected an observation of 2 numbers"):
         tasks.replace(info_goal="name").training(2, 3).reset(0)
+    with pytest.raises(
+        ConfigError, match=r"info_goal: Reach-v0 shows its goals itself .*set tasks.info_goal= to nothing"
+    ):
+        assert GymnasiumTasks(id="Reach-v0", info_goal="goal").spec
 
 
 def test_copies_take_turns() -> None:
@@ -230,7 +252,10 @@ def test_a_success_is_said_by_the_environment_or_an_amount_that_was_earned() -> 
 
 def test_what_does_not_fit_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     for tasks, message in (
-        (GymnasiumTasks(id="Nowhere-v0"), "cannot make Nowhere-v0: Environment `Nowhere` doesn't exist"),
+        (
+            GymnasiumTasks(id="Nowhere-v0"),
+            "make Nowhere-v0: Environment `Nowhere` doesn't exist.*one of your own is `module:ID",
+        ),
         (GymnasiumTasks(id="no_such_module:Line-v0"), "no_such_module"),
         (LINE.replace(kwargs={"wind": 3}), "takes no arguments"),
         (GymnasiumTasks(id="Many-v0"), r"takes actions of MultiDiscrete.*expected a Discrete space or a bounded Box"),
@@ -240,6 +265,39 @@ def test_what_does_not_fit_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(MissingExtra, match=r"pip install 'longstride\[gymnasium\]'"):
         assert LINE.spec
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("raises", r"Faulty-v0.step raised RuntimeError: the motor broke \(test_gymnasium.py, line \d+\)"),
+        ("wide", "Faulty-v0.step raised ValueError"),
+        ("unseen", "Faulty-v0.step returned observations with nan; expected finite numbers"),
+        ("worth", "Faulty-v0.step returned rewards with inf; expected finite numbers"),
+    ],
+)
+def test_an_environment_that_fails_in_an_episode_is_named(how: str, message: str) -> None:
+    tasks = GymnasiumTasks(id="Faulty-v0", kwargs={"how": how})
+    with pytest.raises(EnvFailure, match=message):
+        play(tasks.training(2, 4), seeded_actions(2)[1], seed=0)
+
+
+def test_a_module_of_the_current_folder_registers_environments(tmp_path: Path) -> None:
+    """Also for the program `longstride`, whose path has not the current folder."""
+    (tmp_path / "my_lines.py").write_text(
+        "import gymnasium\n"
+        "from gymnasium.envs.classic_control import CartPoleEnv\n"
+        'gymnasium.register(id="Mine-v0", entry_point=CartPoleEnv)\n'
+    )
+    code = (
+        "import sys; sys.path.remove('')\n"
+        "from longstride.adapters.gymnasium import Gymnasium\n"
+        "from longstride.control import GymnasiumTasks\n"
+        "mine = {'id': 'my_lines:Mine-v0'}\n"
+        "print(GymnasiumTasks(**mine).spec.observation, len(Gymnasium(**mine).held_out(1)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "4 1\n", done.stderr
 
 
 RECIPE = ControlRecipe(

@@ -21,6 +21,7 @@ from longstride.adapters.seeded import SUCCESS, SeededTasks
 from longstride.core.content import Content, Media, chunks_of, joined, with_lines
 from longstride.core.errors import ConfigError, EnvFailure, require, short
 from longstride.core.foreign import bounded_content, flag, guarded, number
+from longstride.core.modules import import_module
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.text import MARK, said
@@ -160,8 +161,15 @@ class GymnasiumEnv:
         """Gymnasium's own, between `open` and `end`."""
 
     def open(self, seed: int) -> None:
-        """Makes and resets the environment. Raises: EnvFailure when it raises, or does not return what it should."""
+        """Makes and resets the environment.
+
+        Raises:
+            ConfigError: the module that registers it cannot be imported.
+            EnvFailure: it raises, or does not return what it should.
+        """
         source, gymnasium = self._source, require("gymnasium", "gymnasium")
+        if ":" in source.id:
+            import_module(source.id.partition(":")[0])
         with guarded(f"making {source.id} with {short(source.kwargs)}"):
             self.env = gymnasium.make(source.id, disable_env_checker=True, **source.kwargs)
         kind = type(self.env.unwrapped)

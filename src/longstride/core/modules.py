@@ -26,17 +26,23 @@ _folders: set[str] = set()
 
 
 def import_module(name: str) -> ModuleType:
-    """The module called `name`.
+    """The module called `name`, on Python's path or in the current folder.
 
     Raises:
         ConfigError: there is none, or it cannot be run (its file and line are named).
     """
     try:
-        return importlib.import_module(name)
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as e:
+            if not e.name or not f"{name}.".startswith(f"{e.name}."):  # it is there, and imports what is not
+                raise
+            add_folder(Path.cwd())  # `python -m` has it on its path, and the program `longstride` has not
+            return importlib.import_module(name)
     except Exception as e:  # whatever a user's module does wrong is one message
         place = place_of(e)
         if place is None:
-            raise ConfigError(f"{e}; expected a module on Python's path") from e
+            raise ConfigError(f"{e}; expected a module on Python's path or in the current folder") from e
         raise ConfigError(f"{place}: {message_of(e)}") from e
 
 

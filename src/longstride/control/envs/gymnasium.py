@@ -22,7 +22,8 @@ from pydantic import Field
 
 from longstride.control import recorded
 from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep
-from longstride.core.errors import ConfigError, RunError, require, short
+from longstride.core.errors import ConfigError, EnvFailure, RunError, require, short
+from longstride.core.foreign import guarded
 from longstride.core.modules import import_module
 from longstride.core.numbers import Count
 
@@ -139,6 +140,11 @@ class Spaces:
         spaces = require("gymnasium.spaces", "gymnasium")
         self.action, self.name = action, name
         self._with_goals = isinstance(observation, spaces.Dict) and set(observation.spaces) == set(GOALS)
+        if self._with_goals and seeks:
+            raise ConfigError(
+                f"tasks.info_goal: {name} shows its goals itself (`desired_goal`); set tasks.info_goal= to nothing, "
+                "and tasks.test_options='[{}]' where its `reset` knows no options"
+            )
         self._seen = [observation[key] for key in GOALS] if self._with_goals else [observation]
         self._flatten = spaces.flatten
         try:
@@ -181,9 +187,9 @@ class Spaces:
         """
         spec, observation, action = self.spec, found.observation, found.action
         if self._numbered and observation.shape[1] == 1 != spec.observation:
-            observation = self._row(observation - self._first, spec.observation, name)
+            observation = self._row(observation, self._first, spec.observation, name)
         if spec.discrete and action.shape[1] == 1 != spec.action:
-            action = self._row(action - self.action.start, spec.action, name)
+            action = self._row(action, int(self.action.start), spec.action, name)
         sizes = (observation.shape[1], action.shape[1], len(spec.goal) if found.goal is None else len(found.goal))
         if sizes[:2] != (spec.observation, spec.action) or (spec.goal and sizes[2] != len(spec.goal)):
             raise RunError(
@@ -196,14 +202,16 @@ class Spaces:
         goal = found.goal if spec.goal else None
         return ControlEpisode(observation, action.astype(np.float32), found.reward, found.terminated, goal)
 
-    def _row(self, number_B1: np.ndarray, count: int, name: str) -> np.ndarray:
-        """[B, count] rows of zeros with a one."""
-        number_B = number_B1[:, 0].astype(int)
-        if (number_B != number_B1[:, 0]).any() or number_B.min() < 0 or number_B.max() >= count:
+    def _row(self, number_B1: np.ndarray, first: int, count: int, name: str) -> np.ndarray:
+        """[B, count] rows of zeros with a one, of numbers that begin with `first`."""
+        number_B = number_B1[:, 0] - first
+        odd_B = (number_B % 1 != 0) | (number_B < 0) | (number_B >= count)
+        if odd_B.any():
             raise RunError(
-                f"{name} was not recorded in {self.name}, which has {count} discrete values: some are others"
+                f"{name} was not recorded in {self.name}, whose discrete values are whole numbers from {first} to "
+                f"{first + count - 1}: it has {number_B1[odd_B][0, 0]:g}"
             )
-        return np.eye(count, dtype=np.float32)[number_B]
+        return np.eye(count, dtype=np.float32)[number_B.astype(int)]
 
 
 class GymnasiumVectorEnv(VectorEnv):
@@ -227,11 +235,15 @@ class GymnasiumVectorEnv(VectorEnv):
         kwargs = dict(tasks.kwargs)
         if tasks.wrappers:  # a vector environment of the environment's own has no copies to wrap
             kwargs = {"vectorization_mode": "sync", "wrappers": _wrappers(tasks.wrappers)} | kwargs
+        if ":" in tasks.id:
+            import_module(tasks.id.partition(":")[0])
         try:
             self.env = gymnasium.make_vec(tasks.id, num_envs=self.count, **kwargs)
         except Exception as e:  # of somebody else's environment
             first = str(e).partition("\n")[0] or type(e).__name__
-            raise ConfigError(f"tasks: gymnasium cannot make {tasks.id}: {first}") from e
+            own = "; one of your own is `module:ID`, where importing the module registers it"
+            hint = own if isinstance(e, gymnasium.error.UnregisteredEnv) else ""
+            raise ConfigError(f"tasks: gymnasium cannot make {tasks.id}: {first}{hint}") from e
         modes = gymnasium.vector.AutoresetMode
         mode = self.env.metadata.get("autoreset_mode", modes.NEXT_STEP)
         self._same_step, self._disabled = mode == modes.SAME_STEP, mode == modes.DISABLED
@@ -240,6 +252,7 @@ class GymnasiumVectorEnv(VectorEnv):
         self.spaces = Spaces(seen, taken, tasks.id, bool(tasks.info_goal))
 
     def reset(self, seed: int) -> np.ndarray:
+        """Raises: EnvFailure where the environment raises, or shows what is not finite; `step` too."""
         first = self._turn * self.count
         self._turn = (self._turn + 1) % self.turns
         options, goals = self.options[first : first + self.count], []
@@ -248,31 +261,35 @@ class GymnasiumVectorEnv(VectorEnv):
             mask_B = np.array([kind is kinds[0] or o == kind for o in options])
             others = {} if mask_B.all() else {"reset_mask": mask_B}
             # many environments take 32 bits, and copies add their number
-            observation, info = self.env.reset(seed=seed % 2**31, options=kind | others or None)
+            with guarded(f"{self.tasks.id}.reset"):
+                observation, info = self.env.reset(seed=seed % 2**31, options=kind | others or None)
+                self._observation, self.goal = self._read(observation)
             goals.append((mask_B, info.get(self.tasks.info_goal)))
-        self._observation, self.goal = self._read(observation)
         if self.tasks.info_goal:
             self.goal = np.zeros((self.count, self.spaces.spec.observation), np.float32)
             for mask_B, goal in goals:
                 self.goal[mask_B] = self._said_goal(goal)[mask_B]
+        self._finite("reset", observations=self._observation, goals=self.goal)
         self._taken, self._earned = 0, np.zeros(self.count)
         self._terminated, self._truncated, self._success = (np.zeros(self.count, dtype=bool) for _ in range(3))
         return self._observation
 
     def step(self, action_BA: np.ndarray) -> VectorStep:
         ended_B = self._terminated | self._truncated
-        if self._disabled and ended_B.any():  # what has ended must not be stepped on
-            self.env.reset(options={"reset_mask": ended_B})
-        found, reward_B, terminated_B, truncated_B, info = self.env.step(self.spaces.taken(action_BA))
-        observation_BO, success_B = self._read(found)[0], self._said(info)
-        if self._same_step:  # what ends has begun again: its last step is told apart
-            success_B = np.where(terminated_B | truncated_B, self._said(info.get("final_info", {})), success_B)
-            for b in np.flatnonzero((terminated_B | truncated_B) & ~ended_B):
-                observation_BO[b] = self.spaces.flat(info["final_obs"][b])[0]
+        with guarded(f"{self.tasks.id}.step"):
+            if self._disabled and ended_B.any():  # what has ended must not be stepped on
+                self.env.reset(options={"reset_mask": ended_B})
+            found, reward_B, terminated_B, truncated_B, info = self.env.step(self.spaces.taken(action_BA))
+            observation_BO, success_B = self._read(found)[0], self._said(info)
+            if self._same_step:  # what ends has begun again: its last step is told apart
+                success_B = np.where(terminated_B | truncated_B, self._said(info.get("final_info", {})), success_B)
+                for b in np.flatnonzero((terminated_B | truncated_B) & ~ended_B):
+                    observation_BO[b] = self.spaces.flat(info["final_obs"][b])[0]
         self._taken += 1
         reward_B = np.where(ended_B, 0.0, reward_B)
         self._earned += reward_B
         self._observation = np.where(ended_B[:, None], self._observation, observation_BO)
+        self._finite("step", observations=self._observation, rewards=reward_B)
         self._terminated = np.where(ended_B, self._terminated, terminated_B)
         over_B = ~self._terminated & (truncated_B | (self._taken >= self.horizon))
         self._truncated = np.where(ended_B, self._truncated, over_B)
@@ -288,6 +305,13 @@ class GymnasiumVectorEnv(VectorEnv):
         """[B, O] observations and [B, G] goals of what the copies show."""
         flat = [self.spaces.flat(one) for one in self._iterate(self.env.observation_space, found)]
         return np.stack([o for o, _ in flat]), np.stack([g for _, g in flat])
+
+    def _finite(self, method: str, **arrays: np.ndarray) -> None:
+        """Raises: EnvFailure for a number that no network can read."""
+        for what, array in arrays.items():
+            if not (finite := np.isfinite(array)).all():
+                odd = array[~finite][0]
+                raise EnvFailure(f"{self.tasks.id}.{method} returned {what} with {odd}; expected finite numbers")
 
     def _said_goal(self, goal_B: Any) -> np.ndarray:
         """[B, O] goals that `reset` said.

@@ -51,9 +51,10 @@ AFTER = np.array([1.0, 2, 7, 4, 5])[:, None]
         (d4rl(terminals=at(1), timeouts=at(3)), [([0, 1, 1], [0, 1], True), ([2, 3], [2], False)]),
         (
             d4rl(terminals=at(1), timeouts=at(3), next_observations=AFTER),
-            [([0, 1, 2], [0, 1], True), ([2, 3, 4], [2, 3], False), ([4, 5], [4], False)],
+            [([0, 1, 2], [0, 1], True), ([2, 7], [2], False), ([3, 4], [3], False), ([4, 5], [4], False)],
         ),
-        # without timeouts an episode ends where another observation follows than comes next
+        # an episode ends where another observation follows than comes next, also where no flag says so
+        (d4rl(next_observations=AFTER), [([0, 1, 2, 7], [0, 1, 2], False), ([3, 4, 5], [3, 4], False)]),
         (d4rl(timeouts=None, next_observations=AFTER), [([0, 1, 2, 7], [0, 1, 2], False), ([3, 4, 5], [3, 4], False)]),
         # Gymnasium's names of the flags; an array that is a column
         (
@@ -155,7 +156,10 @@ def swollen(path: Path) -> None:
         (npz(d4rl(rewards=np.zeros(4))), r"rewards has the shape \(4,\); expected 5 rows"),
         (npz(d4rl(terminals=np.zeros(()))), "expected some rows"),
         (npz(d4rl(actions=np.array(["a"] * 5))), "actions holds no numbers but <U1"),
-        (npz(d4rl(rewards=np.full(5, np.nan))), "rewards holds values that are not finite"),
+        (
+            npz(d4rl(rewards=np.where(at(1, 3), np.nan, 0))),
+            "rewards holds 2 values that are not finite, the first in row 1",
+        ),
         (npz(d4rl(next_observations=np.zeros((5, 2)))), "observations and next_observations are of different sizes"),
         (npz(d4rl(timeouts=np.ones(5))), "has no step whose next observation is known"),
     ],
@@ -212,7 +216,9 @@ class TestInAnEnvironment:
     def test_what_was_recorded_elsewhere_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(RunError, match=r"not recorded in Pendulum-v1.*sizes \(4, 1, 0\).*of \(3, 1, 0\)"):
             self.dataset(tmp_path, "Pendulum-v1", observations=np.zeros((5, 4)))
-        with pytest.raises(RunError, match="not recorded in CartPole-v1, which has 2 discrete values"):
+        with pytest.raises(
+            RunError, match="not recorded in CartPole-v1, whose discrete values are whole numbers from 0 to 1: it has "
+        ):
             self.dataset(tmp_path, "CartPole-v1", observations=np.zeros((5, 4)), actions=np.array([0, 1, 2, 0, 1]))
 
 

@@ -14,8 +14,8 @@ the last one of each episode, which has no action, and nothing has ended there b
 What always holds: episodes keep their order, and terminations stay apart from truncations; a step whose next
 observation nobody stored is left out (the last one of an episode that was cut, where there are no `next_observations`),
 as in D4RL's `qlearning_dataset`; after a termination the last observation stands for the next one, which no value
-reads; an episode is cut where its goal changes. Nothing is unpickled and nothing is downloaded. What does not fit is
-refused in one line that names the file.
+reads; an episode is cut where its goal changes, and where the next row is not what `next_observations` says. Nothing is
+unpickled and nothing is downloaded. What does not fit is refused in one line that names the file.
 """
 
 import os
@@ -126,11 +126,9 @@ def episodes_of(found: Mapping[str, np.ndarray], name: str) -> list[ControlEpiso
         ]
     observation, following, goals = (arrays.get(key) for key in ("observations", "next_observations", "goals"))
     assert observation is not None
-    cut_N = np.zeros(count, bool)
-    if "timeouts" in arrays:
-        cut_N = arrays["timeouts"].astype(bool)
-    elif following is not None:  # what follows is not what comes next
-        cut_N[:-1] = (following[:-1] != observation[1:]).any(1)
+    cut_N = arrays.get("timeouts", np.zeros(count)).astype(bool)
+    if following is not None:  # what follows is not what comes next, also where no flag says so
+        cut_N[:-1] |= (following[:-1] != observation[1:]).any(1)
     turns_N = np.zeros(count, bool)
     if goals is not None:
         turns_N[:-1] = (goals[1:] != goals[:-1]).any(1)
@@ -179,8 +177,11 @@ def _checked(found: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray
             raise RunError(
                 f"{name}: {key} has the shape {array.shape}; expected {rows or 'some'} rows, as in terminals"
             )
-        if not np.isfinite(array).all():
-            raise RunError(f"{name}: {key} holds values that are not finite")
+        if not (finite := np.isfinite(array)).all():
+            first = np.argwhere(~finite)[0, 0]
+            raise RunError(
+                f"{name}: {key} holds {(~finite).sum()} values that are not finite, the first in row {first}"
+            )
         arrays[key] = array.reshape(rows) if flat else array.reshape(rows, -1).astype(np.float32)
     if "next_observations" in arrays and arrays["next_observations"].shape != arrays["observations"].shape:
         raise RunError(f"{name}: observations and next_observations are of different sizes")

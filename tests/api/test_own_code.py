@@ -131,6 +131,17 @@ def test_what_a_reward_returns_is_checked(verdict: Any, says: str) -> None:
         play(World(), Fixed(verdict=verdict))
 
 
+def test_what_goes_wrong_in_a_reward_has_a_note_of_the_episode() -> None:
+    class Broken(ls.Reward):
+        def __call__(self, trajectory: ls.Trajectory, state: dict[str, Any], seed: int) -> ls.Verdict:
+            raise ZeroDivisionError
+
+    for reward, error in ((Fixed(verdict=None), ls.OwnCodeError), (Broken(), ZeroDivisionError)):
+        with pytest.raises(error) as raised:
+            play(World(), reward)
+        assert raised.value.__notes__ == ["the reward was asked about task 't', with the answer None"]
+
+
 @pytest.mark.parametrize(
     ("state", "says"),
     [

@@ -23,7 +23,7 @@ from longstride.core import modules
 from longstride.core.budget import Budget
 from longstride.core.config import load_toml
 from longstride.core.content import text_in
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError, OwnCodeError, RunError
 from longstride.core.implementation import IMPLEMENTATIONS
 from longstride.run.recipe import Recipe
 
@@ -273,6 +273,20 @@ def test_trouble_of_another_kind_is_one_message_without_advice_about_the_disk(
 ) -> None:
     trainer.error = RunError("the checkpoint is damaged")
     assert refused(capsys, "train", "tti", "--out", "a") == "error: the checkpoint is damaged\n"
+
+
+def test_an_error_of_ones_own_code_says_how_to_go_on(trainer: FakeTrainer, capsys: pytest.CaptureFixture[str]) -> None:
+    trainer.error = OwnCodeError("Mine: the reward is nan (float); expected a finite number")
+    message = refused(capsys, "train", "tti", "--out", "a")
+    assert message.startswith("error: Mine: the reward is nan")
+    assert "keeps all finished iterations" in message and "train --resume a" in message
+
+
+def test_a_file_that_was_named_without_its_ending_is_found(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (desk / "mine.py").touch()
+    message = refused(capsys, "train", "mine")
+    assert "did you mean 'mine.py'" in message
+    assert len(message) < 1500
 
 
 def test_a_bug_keeps_its_traceback(trainer: FakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,7 @@ def test_a_component_cannot_be_changed() -> None:
             {"others": [{"type": "small_wheel"}, {"type": "http_wheel"}]},
             ["others[1].address", "missing, and has no default"],
         ),
+        ({"others": "front"}, ["others", "expected a list, such as ['front'] (got 'front')"]),
         ({"load": "heavy"}, ["load", "valid number", "'heavy'"]),
         ({"front": 3}, ["front", "got 3"]),
         ({"front": {"type": ["small_wheel"]}}, ["front", "unknown type"]),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from silent_world import RECIPE
+from silent_world import RECIPE, Tasks
 
 import longstride as ls
 from longstride.cli.main import main
@@ -59,6 +59,22 @@ def test_a_run_that_trains_nothing_says_so_at_once_and_stops(tmp_path: Path) -> 
     run = ls.load_run(tmp_path / "run")
     assert run.metrics.where(kind="train").column("iteration") == [1, 2]
     assert len(run.resume(ls.Silent(), patience=9).metrics.where(kind="train")) == 4
+
+
+class OneLong(Tasks):
+    def _task(self, k: int) -> ls.Task:
+        task = super()._task(k)
+        return task.model_copy(update={"goal": "search " * 2000}) if k == 1 else task
+
+
+def test_prompts_that_leave_no_room_are_said_once(tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ls.train(RECIPE, tmp_path / "run", ls.Silent(), tasks=OneLong(), iterations=2, patience=9)
+    said = [str(w.message) for w in caught if "fill the context" in str(w.message)]
+    why = "episodes have no turn, as their prompts fill the context of the model, and count as not solved"
+    advice = "the first: task '1'. Shorten such prompts or leave them out"
+    assert said == [f"evaluation before training: 1 of 3 {why}; {advice}", f"iteration 1: 1 of 2 {why}; {advice}"]
 
 
 def test_a_run_in_which_every_episode_fails_names_the_first_cause(

@@ -109,10 +109,12 @@ class Dataset(KeptTasks):
 
     def _task(self, path: Path, line: int, row: dict[str, Any]) -> Task:
         place = f"{path}, line {line}"
-        for column in (self.prompt, *self.keep):
-            if column not in row:
-                raise TaskError(f"{place}: there is no {column!r}; the columns are {', '.join(row)[:200]}")
+        self._has(row, place, self.prompt, *self.keep)
         goal, said = _shown(row[self.prompt], f"{place}, {self.prompt}")
+        if said is None and (
+            self.match != "none" or self.answer != "answer"
+        ):  # a reward may need none, unless it is named
+            self._has(row, place, self.answer)
         reference = row.get(self.answer, said)
         reference = _data(reference, f"{place}, {self.answer}")
         if isinstance(reference, int | float) and not isinstance(reference, bool):
@@ -132,6 +134,11 @@ class Dataset(KeptTasks):
             evaluator=self._evaluator(reference, place),
             meta={"answer": reference, **{column: _data(row[column], f"{place}, {column}") for column in self.keep}},
         )
+
+    def _has(self, row: dict[str, Any], place: str, *columns: str) -> None:
+        for column in columns:
+            if column not in row:
+                raise TaskError(f"{place}: there is no {column!r}; the columns are {', '.join(row)[:200]}")
 
     def _evaluator(self, reference: Any, place: str) -> dict[str, Any]:
         if self.match == "number" and last_number(reference) is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longstride.cli.common import RUN_FILE, experiment_from, free_folder, program, resume_command, say
-from longstride.core.errors import ConfigError, LongstrideError
+from longstride.core.errors import ConfigError, LongstrideError, OwnCodeError
 from longstride.core.files import make_folder, trouble_of
 
 if TYPE_CHECKING:
@@ -92,8 +92,9 @@ def run(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 130
-    except (LongstrideError, OSError) as e:
-        if trouble_of(e) and (folder / RUN_FILE).exists():
+    except Exception as e:
+        goes_on = trouble_of(e) or isinstance(e, OwnCodeError) or not isinstance(e, LongstrideError)
+        if goes_on and (folder / RUN_FILE).exists():
             e.add_note(f"{folder} keeps all finished iterations; go on with:\n  {resume_command(folder)}")
         elif (folder / "metrics.jsonl").exists():
             with suppress(LongstrideError):  # a second error would hide the first

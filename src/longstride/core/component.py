@@ -389,6 +389,9 @@ def _explain(err: Any, cls: type[Component], where: str) -> str:
         plain = is_either(annotation) and not isinstance(value, str)  # it was meant for what is no component
         hint = "" if plain else setting(part, place, value)
         return f"{place}: expected a table, for {part.__name__} (got {_brief(value)}){hint}"
+    if err["type"] in ("tuple_type", "list_type"):
+        example = f", such as {[value]!r}" if isinstance(value, int | float | str) else ""
+        message = f"expected a list{example}"
     return f"{place}: {message} (got {_brief(value)})"
 
 

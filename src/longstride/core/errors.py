@@ -64,6 +64,10 @@ class LongstrideWarning(UserWarning):
     """Something that is probably not meant and does not stop a run; the command line prints it as one line."""
 
 
+MOST_NAMES = 60
+"""Names that a message lists."""
+
+
 def unknown(what: str, name: str, known: Iterable[str], elsewhere: Iterable[str] = ()) -> str:
     """`unknown WHAT 'nmae'; did you mean 'name'? Known: ...`: the sentence for every mistyped name.
 
@@ -74,9 +78,11 @@ def unknown(what: str, name: str, known: Iterable[str], elsewhere: Iterable[str]
         elsewhere: names of another place that may be meant.
     """
     known, name = sorted(known), name[:200]
+    more = len(known) - MOST_NAMES
+    names = ", ".join(known if more <= 0 else [*known[:MOST_NAMES], f"and {more} more"])
     near = [*elsewhere, *difflib.get_close_matches(name, known, n=1, cutoff=0.5)][:3]
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return f"unknown {what} {name!r}; {hint}Known: {', '.join(known)}"
+    return f"unknown {what} {name!r}; {hint}Known: {names}"
 
 
 def require(module: str, extra: str) -> ModuleType:

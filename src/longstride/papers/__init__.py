@@ -206,7 +206,8 @@ def _find(what: str, name: str, known: dict[str, Listed]) -> Listed:
         raise ConfigError(f"{name!r} is called {FORMER[name]!r} now")
     if others := [other for other, listed in known.items() if listed.home == name]:
         raise ConfigError(f"{name} has no {what} of that name; it has {', '.join(others)}")
-    raise ConfigError(unknown(what, name, known))
+    here = [file for file in (f"{name}.py", f"{name}.toml") if Path(file).is_file()]
+    raise ConfigError(f"{unknown(what, name, known, here)}; `longstride list` has all")
 
 
 class Outline(NamedTuple):

@@ -7,20 +7,27 @@ from typing import Any
 
 from longstride.core.errors import OwnCodeError, short
 from longstride.core.foreign import staying
+from longstride.core.trajectory import Trajectory
 from longstride.envs.interface import checked, flag, number
 from longstride.rewards import Verdict
 
 
-async def ask_reward(reward: Callable[..., Any], *args: Any) -> Verdict:
-    """What a reward says, at once or after waiting.
+async def ask_reward(reward: Callable[..., Any], trajectory: Trajectory, *args: Any) -> Verdict:
+    """What a reward says of an episode, at once or after waiting. Whatever it raises has a note of the episode.
 
     Raises:
         OwnCodeError: it is no verdict, or a number of it is no finite one.
         EnvFailure: it asks for the end of the program (`sys.exit`).
     """
-    with staying(lambda: type(reward).__name__):
-        answer = reward(*args)
-        return checked_verdict(await answer if isinstance(answer, Awaitable) else answer, reward)
+    try:
+        with staying(lambda: type(reward).__name__):
+            answer = reward(trajectory, *args)
+            return checked_verdict(await answer if isinstance(answer, Awaitable) else answer, reward)
+    except Exception as e:
+        e.add_note(
+            f"the reward was asked about task {trajectory.task.id!r}, with the answer {short(trajectory.answer)}"
+        )
+        raise
 
 
 def checked_verdict(answer: Any, reward: object) -> Verdict:

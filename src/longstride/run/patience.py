@@ -1,5 +1,5 @@
 """Iterations that lead nowhere: every episode failed, or nothing was trained. Each is said at once, with its first
-cause, and a run that has too many of them in a row is given up.
+cause, and a run that has too many of them in a row is given up. Prompts that fill the model's context are said once.
 
 What always holds: nothing here changes a number of the run; where nothing is to be trained (`learner.epochs=0`, a
 critic that learns alone, demonstrations beside) only failures count.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from longstride.core.errors import LongstrideWarning, RunError
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import StopReason, Trajectory
 from longstride.run.agreement import warn_of_gap
 from longstride.run.recipe import Recipe
 
@@ -22,12 +22,14 @@ class Patience:
         self._recipe = recipe
         self._causes: list[str] = []
         """Why the newest iterations led nowhere."""
+        self._warned_of_room = False
 
     def trained(
         self, iteration: int, trajectories: Sequence[Trajectory], chosen: Sequence[Trajectory], metrics: dict[str, Any]
     ) -> None:
         """Judges an iteration by what was played, what of all episodes was chosen, and the metrics of the update, and
         warns where it led nowhere."""
+        self._warned_of_room = self._warned_of_room or warn_of_room(f"iteration {iteration}", trajectories)
         warn_of_gap(self._recipe, iteration, chosen, metrics.get("sampling_gap", 0.0))
         cause = warn_of_failures(f"iteration {iteration}", trajectories)
         if not cause and self._was_to_train(iteration) and not metrics.get("trained_tokens"):
@@ -59,6 +61,18 @@ def warn_of_failures(what: str, trajectories: Sequence[Trajectory]) -> str:
     first = trajectories[0].evidence
     cause = f"{first.get('failure')} (task {first.get('task')}, turn {first.get('turn')})"
     return _warn(f"{what}: all {len(trajectories)} episodes failed; the first: {cause}")
+
+
+def warn_of_room(what: str, trajectories: Sequence[Trajectory]) -> bool:
+    """Warns where prompts left the policy no room to say anything, and returns whether; `what` names the episodes."""
+    full = [t for t in trajectories if t.stop is StopReason.CONTEXT and not t.turns]
+    if full:
+        _warn(
+            f"{what}: {len(full)} of {len(trajectories)} episodes have no turn, as their prompts fill the context of "
+            f"the model, and count as not solved; the first: task {full[0].task.id!r}. Shorten such prompts or leave "
+            "them out"
+        )
+    return bool(full)
 
 
 def _why(trajectories: Sequence[Trajectory], chosen: Sequence[Trajectory]) -> str:

@@ -38,7 +38,7 @@ from longstride.run.checkpoint import FIRST, check_finite, open_checkpoint
 from longstride.run.evaluation import evaluate_baselines, evaluate_player, language_player
 from longstride.run.folder import RunFolder
 from longstride.run.imitation import Cloning, Imitation
-from longstride.run.patience import warn_of_failures
+from longstride.run.patience import warn_of_failures, warn_of_room
 from longstride.run.placement import Placed
 from longstride.run.policies import companion_players, load, with_tokens_of
 from longstride.run.preflight import preflight
@@ -257,6 +257,8 @@ class Session:
             for k, strategy in enumerate(recipe.evaluation.strategies):
                 result = evaluate_player(self.tested, recipe, tasks, strategy, run.progress("eval"))
                 warn_of_failures(f"evaluation after iteration {run.iteration}", result.trajectories)
+                if run.iteration == 0:
+                    warn_of_room("evaluation before training", result.trajectories)
                 run.evaluated("agent" if run.iteration else "warm_start", strategy.name, result)
                 if k == 0:
                     run.show("after" if run.iteration else "before", result.trajectories)

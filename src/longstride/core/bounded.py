@@ -1,7 +1,8 @@
 """What a stranger's text may cost: work in a child process, with a limit of time and of memory.
 
-What always holds: `text_of` ends within its time, and leaves no process behind; the child takes no more memory than it
-was allowed, and has no other effect than its answer. POSIX only, as all of Longstride.
+What always holds: the child has its time of a processor, however busy the machine is; `text_of` ends within `PATIENCE`
+times that, and leaves no process behind; the child takes no more memory than it was allowed, and has no other effect
+than its answer. POSIX only, as all of Longstride.
 """
 
 import json
@@ -16,6 +17,8 @@ from pathlib import Path
 
 MOST_TEXT = 1 << 20
 """Bytes of an answer."""
+PATIENCE = 60
+"""Of a child that waits for a processor, or for nothing: seconds by the clock for each second of its time."""
 
 
 class LimitError(Exception):
@@ -31,7 +34,7 @@ def text_of(work: Callable[[], str], seconds: float, megabytes: int) -> str:
 
     Args:
         work: must not need other threads.
-        seconds: it may take, by the clock.
+        seconds: of a processor that it may take.
         megabytes: it may take beside what this process has.
 
     Raises:
@@ -50,11 +53,13 @@ def text_of(work: Callable[[], str], seconds: float, megabytes: int) -> str:
             os._exit(0)
     os.close(write)
     try:
-        answer = _read(read, seconds)
+        answer = _read(read, PATIENCE * seconds)
     finally:
         os.close(read)
         os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF:
+        raise LimitError(f"takes more than {seconds:g} s")
     if not answer:
         raise LimitError(f"takes more than {megabytes} MB")
     found = json.loads(answer)
@@ -70,7 +75,8 @@ def _answer(work: Callable[[], str], pipe: int, seconds: float, megabytes: int) 
         pages = int(statm.read_text().split()[0])
         size = pages * resource.getpagesize() + (megabytes << 20)
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         answer = json.dumps({"text": work()})
     except MemoryError:

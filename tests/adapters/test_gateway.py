@@ -28,7 +28,7 @@ from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.methods import GroupRelative, Reinforce
 from longstride.models.load import load_policy
 from longstride.rewards import Reward, TaskReward, Verdict
-from longstride.rollout import AsRequested, TrajectoryStore
+from longstride.rollout import AsRequested, BudgetInView, FullHistory, LatestObservation, TrajectoryStore
 from longstride.run.evaluation import evaluate_policy
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
@@ -281,3 +281,27 @@ def test_an_episode_of_a_program_that_nobody_here_starts_ends_when_it_is_quiet()
     (t,) = episodes(source, lambda e: "yes")
     asking.join()
     assert said == ["yes"] and (t.stop, t.length, t.reward) == (StopReason.ENV_ENDED, 1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "changes", "says"),
+    [
+        (
+            "gateway_programs:brose",
+            {},
+            "agent.function is gateway_programs:brose, and gateway_programs has no function",
+        ),
+        ("no_such_module:browse", {}, "No module named 'no_such_module'"),
+        ("gateway_programs:browse", {"context": FullHistory()}, "set context.type=as_requested"),
+        (
+            "gateway_programs:browse",
+            {"context": BudgetInView(within=LatestObservation())},
+            "context.within.type=as_req",
+        ),
+    ],
+)
+def test_what_no_episode_could_be_played_with_ends_the_run_at_once(
+    tmp_path: Path, function: str, changes: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        train(through_gateway(native(), function).replace(**changes), tmp_path / "run")

@@ -106,6 +106,7 @@ class LatestObservation(ContextPolicy):
     observation says all that is to be known of the past (Reasoning Cache)."""
 
     def render(self, chat: PromptPieces, past: Past) -> list[int]:
+        _check_nobody_asks(past)
         return chat.head(past.goal) + chat.observation(past.observations[-1], first=True)
 
 
@@ -120,6 +121,7 @@ class Transcript(ContextPolicy):
         return [i for part in self._parts(chat, past) for i in part]
 
     def _parts(self, chat: PromptPieces, past: Past) -> list[list[int]]:
+        _check_nobody_asks(past)
         shown = self.seen(past.observations)
         parts = []
         for k, (content, ids) in enumerate(zip(shown[:-1], past.sampled, strict=True)):
@@ -188,6 +190,15 @@ class AsRequested(ContextPolicy):
                 return [i for part in reversed(parts) for i in part]
             n = request.follows
             parts.append(chat.spoken(past.sampled[n]))
+
+
+def _check_nobody_asks(past: Past) -> None:
+    """Refuses what a program asks: without its messages a prompt would have neither its system prompt nor its tools."""
+    if past.requests and past.requests[-1] is not None:
+        raise ConfigError(
+            "a program asks (tasks.type=chat_gateway), and this context does not read what: set "
+            "context.type=as_requested, or context.within.type=as_requested where context has another one within"
+        )
 
 
 def _ids_of(chat: PromptPieces, role: str, content: Content, turn: int | None, past: Past) -> list[int]:

@@ -6,7 +6,6 @@ those of `core.processes`.
 """
 
 import asyncio
-import importlib
 import inspect
 import shutil
 import sys
@@ -23,8 +22,9 @@ from pydantic import AfterValidator, Field
 
 from longstride.adapters.gateway.server import Server, server_at
 from longstride.core.component import Component
-from longstride.core.errors import EnvFailure, short
+from longstride.core.errors import ConfigError, EnvFailure, short
 from longstride.core.foreign import raised
+from longstride.core.modules import import_module
 from longstride.core.numbers import Count, Seconds
 from longstride.core.processes import Isolation, Limits, Sandbox, remove
 from longstride.core.task import Task
@@ -200,10 +200,9 @@ class Function(AgentProgram):
 
     async def start(self, job: Job) -> "_Thread":
         module, _, name = self.function.partition(":")
-        try:
-            play = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as e:
-            raise EnvFailure(f"the function {self.function} is not found: {e}") from e
+        play = getattr(import_module(module), name, None)
+        if not callable(play):
+            raise ConfigError(f"agent.function is {self.function}, and {module} has no function {name!r}")
         return _Thread(self.function, play, job)
 
 

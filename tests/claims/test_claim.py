@@ -90,7 +90,7 @@ def make_claim(recipe: Recipe, **changes: Any) -> Claim:
         "arms": {"short": recipe, "long": long, "middle": middle, "long_too": long.replace(budget={"turns": 2})},
         "expected": Ordering(relations=("long > short by 0.1",)),
         "control": Ordering(relations=("short > middle by 0.1",)),
-        "seeds": (0, 1, 2),
+        "seeds": tuple(range(5)),
     }
     return Claim(**(settings | changes))
 
@@ -157,11 +157,11 @@ def test_a_claim_writes_what_it_found(done):
     assert result["verdict"] == "reproduced"
     assert [e["relation"] for e in result["effects"]] == ["long > short by 0.1"]
     assert result["effects"][0]["mean"] == 0.833333
-    assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.166667] * 3
+    assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.166667] * 5
     assert result["arms"]["long"]["changes"] == {"test_budget.turns": 4}
     assert set(result["arms"]["long"]) == {"changes", "measures", "horizons", "env_steps", "sampled_tokens"}
     assert {p.name for p in (folder / "patience").iterdir()} == {
-        f"{a}-{s}" for a in ("short", "long", "middle", "long_too") for s in (0, 1, 2)
+        f"{a}-{s}" for a in ("short", "long", "middle", "long_too") for s in range(5)
     }
     page = (folder / "patience.md").read_text()
     assert (
@@ -258,7 +258,7 @@ def test_the_figure_has_every_seed_of_every_arm_and_the_interval_of_the_mean(don
     )
     seeds, interval, mean = (np.asarray(line.get_xydata()).tolist() for line in ax.lines[:3])
     short = result["arms"]["short"]["measures"]["success"]
-    assert seeds == [[0.166667, 0]] * 3 and mean == [[0.166667, 0]]
+    assert seeds == [[0.166667, 0]] * 5 and mean == [[0.166667, 0]]
     assert interval == [[end, 0] for end in short["interval"]]
 
 
@@ -360,7 +360,7 @@ CLAIM = ls.Claim(
     measure="gap",
     expected=ls.Ordering(relations=("slow > quick by 0.1",)),
     control=ls.Ordering(relations=("flat_slow > flat_quick by 0.1",)),
-    seeds=(0, 1),
+    seeds=(0, 1, 2, 3, 4),
 )
 """
 
@@ -372,7 +372,7 @@ def test_the_terminal_says_which_arm_and_seed_is_run_and_what_became_of_the_cont
         assert main(["claim", "climb.py"]) == 0
     said = capsys.readouterr()
     runs = dict.fromkeys(line.partition(": ")[2].partition(":")[0] for line in said.err.splitlines())
-    assert list(runs) == [f"{arm}, seed {n}" for n in (0, 1) for arm in ("quick", "slow", "flat_quick", "flat_slow")]
+    assert list(runs) == [f"{arm}, seed {n}" for n in range(5) for arm in ("quick", "slow", "flat_quick", "flat_slow")]
     assert "  gap 0.81 " in said.err
     assert "  slow > quick by 0.1: +0.560 [+0.560, +0.560] reproduced\n" in said.out
     assert (
@@ -424,11 +424,11 @@ def test_what_is_kept_of_a_claim_that_has_changed_is_of_an_earlier_form(done, re
     folder, _ = done
     assert "earlier" not in judge_kept(make_claim(recipe), folder / "patience.json", tmp_path)
     again = judge_kept(make_claim(recipe, seeds=(4, 5)), folder / "patience.json", tmp_path)
-    assert again["earlier"] == ["seeds: [0, 1, 2], now [4, 5]"]
+    assert again["earlier"] == ["seeds: [0, 1, 2, 3, 4], now [4, 5]"]
     write_pages(tmp_path, again)
-    assert "- seeds: [0, 1, 2], now [4, 5]" in (tmp_path / "patience.md").read_text()
+    assert "- seeds: [0, 1, 2, 3, 4], now [4, 5]" in (tmp_path / "patience.md").read_text()
     overview = (tmp_path / "overview.md").read_text()
-    assert "| [patience](patience.md) | earlier form | reproduced | 3 |" in overview
+    assert "| [patience](patience.md) | earlier form | reproduced | 5 |" in overview
     assert "- language model" not in overview
 
 
@@ -461,7 +461,7 @@ def test_the_overview_has_a_line_for_each_result_that_is_kept(done, tmp_path):
     text = (tmp_path / "overview.md").read_text()
     assert "- language model: 2 of an earlier standard\n" in text
     for name, line in zip(("patience", "patience/another"), text.splitlines()[-2:], strict=True):
-        said = "earlier standard | reproduced | 3 | long > short by 0.1 | +0.833 ["
+        said = "earlier standard | reproduced | 5 | long > short by 0.1 | +0.833 ["
         assert line.startswith(f"| [{name}]({name}.md) | {said}")
         assert line.endswith("] | gone |")
     (tmp_path / "patience" / "another.json").write_text("{")

@@ -101,8 +101,8 @@ class TestTuning:
             claim(grid={"method.rate": (0.1, 0.2)}, tuning_seeds=(10,))
         with pytest.raises(ValueError, match="tried on tuning_seeds"):
             claim(grid={"method.rate": RATES})
-        with pytest.raises(ValueError, match=r"\[2\] are both"):
-            claim(tuning_seeds=(2, 3))
+        with pytest.raises(ValueError, match=r"\[4\] are both"):
+            claim(tuning_seeds=(4, 6))
         with pytest.raises(ValueError, match="name the cost"):
             claim(equal_cost=True)
 
@@ -174,9 +174,9 @@ class TestPilot:
     def test_it_runs_the_arms_at_their_best_on_tuning_seeds(self, tmp_path: Path):
         _, pilot = prepare(CLAIM, tmp_path)
         assert pilot["mean"] == pytest.approx(0.3) and pilot["sd"] == 0 and pilot["seeds"] == [10, 11]
-        assert (pilot["needed"], pilot["claimed"]) == (3, 3)
+        assert (pilot["needed"], pilot["claimed"]) == (5, 5)
         assert told(pilot).startswith(
-            "firm > slips by 0.1: +0.300, seeds differ by 0.000 (of 2); for its margin 3 seeds"
+            "firm > slips by 0.1: +0.300, seeds differ by 0.000 (of 2); for its margin 5 seeds"
         )
         assert {path.name for path in (tmp_path / "climbing").iterdir()} == {"tuning"}
 
@@ -311,7 +311,7 @@ class TestControls:
 
 def test_what_was_gained_is_the_end_minus_the_start_of_the_same_task(tmp_path: Path):
     result = run_claim(claim(arms={"firm": RECIPE, "slips": SLIPS}, measure="gained_success"), tmp_path)
-    assert result["arms"]["firm"]["measures"]["gained_success"]["by_seed"] == pytest.approx([1 - 0.7**4] * 3)
+    assert result["arms"]["firm"]["measures"]["gained_success"]["by_seed"] == pytest.approx([1 - 0.7**4] * 5)
     higher = RECIPE.replace(problem={"top": 0.5})  # it begins at success .5, half way to what it can have
     result = run_claim(claim(arms={"firm": higher, "slips": SLIPS}, measure="gained_success"), tmp_path / "higher")
     assert result["arms"]["firm"]["measures"]["gained_success"]["value"] == pytest.approx(0.5 * (1 - 0.7**4), abs=1e-5)
@@ -355,7 +355,7 @@ class TestFrozen:
         result = run_claim(CLAIM, runs, place=checkout)
         head = git(checkout.parent, "rev-parse", "HEAD")
         assert result["frozen"] == {"hash": hash_of(CLAIM, tried), "commit": head}
-        assert result["tuned"]["firm"]["chosen"] == {"method.rate": 1.0} and result["pilot"]["needed"] == 3
+        assert result["tuned"]["firm"]["chosen"] == {"method.rate": 1.0} and result["pilot"]["needed"] == 5
 
     def test_a_claim_that_differs_from_what_was_frozen_is_refused(self, checkout: Path):
         freeze(CLAIM, checkout, tuned(CLAIM, checkout.parent / "runs"), {})
@@ -435,7 +435,7 @@ def test_the_command_tunes_freezes_and_says_how_many_seeds_are_needed(tmp_path, 
     path = str(Path(climbing.__file__))
     assert main(["claim", path, "--pilot"]) == 0
     said = capsys.readouterr().out
-    assert "for its margin 3 seeds are needed" in said and "  slips: method.rate=1.0\n" in said
+    assert "for its margin 5 seeds are needed" in said and "  slips: method.rate=1.0\n" in said
     assert not list((tmp_path / "claims").glob("*.json"))
     assert main(["claim", path, "--freeze"]) == 0
     assert json.loads((tmp_path / "claims" / f"climbing{SUFFIX}").read_text())["hash"]

@@ -179,8 +179,16 @@ def test_a_relation_may_name_its_own_measure():
 
 def test_orderings_take_results_by_seed_and_task():
     rng = np.random.default_rng(0)
-    arms = {"a": rng.random((4, 100)) < 0.8, "b": rng.random((4, 100)) < 0.2}
+    arms = {"a": rng.random((5, 100)) < 0.8, "b": rng.random((5, 100)) < 0.2}
     assert Ordering(relations=("a > b by 0.2",)).judge({"success": arms}, "success", 0)[0].verdict == "reproduced"
+
+
+@pytest.mark.parametrize(("seeds", "verdict"), [(2, "undecided"), (4, "undecided"), (5, "reproduced")])
+def test_a_few_seeds_that_are_alike_by_chance_decide_nothing(seeds: int, verdict: str):
+    arms = {"a": [0.5] * seeds, "b": [0.2] * seeds}
+    said = [Ordering(relations=(text,)).judge({"success": arms}, "success", 0)[0] for text in ("a > b by 0.1", "b > a")]
+    assert [f.effect.hi - f.effect.lo for f in said] == [0, 0]
+    assert [f.verdict for f in said] == [verdict, verdict.replace("reproduced", "not reproduced")]
 
 
 @pytest.mark.parametrize(

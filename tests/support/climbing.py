@@ -55,7 +55,7 @@ def claim(**changes: Any) -> Claim:
         "arms": {"firm": RECIPE, "slips": SLIPS} | HARDLY,
         "expected": Ordering(relations=("firm > slips by 0.1",)),
         "control": Ordering(relations=("hardly > more by 0.1",)),
-        "seeds": (0, 1, 2),
+        "seeds": (0, 1, 2, 3, 4),
     }
     return Claim(**(settings | changes))
 

@@ -18,6 +18,7 @@ from longstride.claims.tuning import Tuned, tuning_folder, tuning_run
 from longstride.core.errors import ConfigError
 from longstride.run.listener import Listener
 from longstride.run.many import train_all
+from longstride.stats.ordering import FEWEST
 
 POWER = 0.8
 """How often a claim is to be decided."""
@@ -70,7 +71,7 @@ def run_pilot(claim: Claim, tuned: Tuned, home: Path, watch: Callable[[str], Lis
 def seeds_needed(differences_ST: np.ndarray, margin: float) -> int | None:
     """Seeds with which a difference one margin away from the margin is decided with `POWER`, by the intervals of
     `stats.bootstrap`, whose scatter of tasks within seeds counts twice. Two or three seeds say little of how much seeds
-    differ, and no less than their tasks do: it is at least that.
+    differ, and no less than their tasks do: it is at least that. Fewer than `stats.ordering.FEWEST` decide nothing.
 
     Args:
         differences_ST: of pilot runs, (seeds, tasks).
@@ -82,7 +83,7 @@ def seeds_needed(differences_ST: np.ndarray, margin: float) -> int | None:
     S, T = differences_ST.shape
     of_tasks = float(differences_ST.var(axis=1, ddof=1).mean()) / T if T > 1 else 0.0
     of_seeds = max(float(differences_ST.mean(axis=1).var(ddof=1)), of_tasks)
-    for n in range(3, MOST + 1):
+    for n in range(FEWEST, MOST + 1):
         half = stdtrit(n - 1, 0.975) * sqrt((of_seeds + of_tasks) / n)
         if half + ndtri(POWER) * sqrt(of_seeds / n) <= margin:
             return n

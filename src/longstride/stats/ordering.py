@@ -1,7 +1,8 @@
 """Orderings: what a claim expects of its arms, written down before the run, and what the runs say to it.
 
 What always holds: a verdict follows from the interval alone: *reproduced* when all of it lies above the gap, *not
-reproduced* when none of it does, else *undecided*. Few seeds make the interval wide, and so lead to the last.
+reproduced* when none of it does, else *undecided*. Few seeds make the interval wide, and so lead to the last, but for a
+handful that are alike by chance: fewer than five decide nothing.
 """
 
 import re
@@ -18,6 +19,8 @@ from longstride.core.errors import ConfigError
 from longstride.stats.bootstrap import Effect, paired_difference_clustered
 
 Judgement = Literal["reproduced", "not reproduced", "undecided"]
+FEWEST = 5
+"""Seeds that can decide: as many differences lie on one side of the gap by chance in one case of 32."""
 _RELATION = re.compile(r"(\S+) > (\S+)(?: by (\d+(?:\.\d+)?))?(?: in (\S+))?")
 
 
@@ -94,8 +97,7 @@ class Ordering(Component):
                 effect = paired_difference_clustered(_by_seed(arms[better]), _by_seed(arms[worse]), seed, level)
             except ValueError as e:
                 raise ConfigError(f"relation {text!r}: {e}; run both arms with the same two or more seeds") from e
-            verdict = "reproduced" if effect.lo > gap else "not reproduced" if effect.hi <= gap else "undecided"
-            findings.append(Finding(text, effect, gap, verdict))
+            findings.append(Finding(text, effect, gap, _verdict(effect, gap, len(_by_seed(arms[better])))))
         return findings
 
 
@@ -105,6 +107,12 @@ def overall(findings: Sequence[Finding]) -> Judgement:
     if "not reproduced" in verdicts:
         return "not reproduced"
     return "reproduced" if verdicts == {"reproduced"} else "undecided"
+
+
+def _verdict(effect: Effect, gap: float, seeds: int) -> Judgement:
+    if seeds < FEWEST or effect.lo <= gap < effect.hi:
+        return "undecided"
+    return "reproduced" if effect.lo > gap else "not reproduced"
 
 
 def _by_seed(values: ArrayLike) -> np.ndarray:

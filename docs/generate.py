@@ -23,8 +23,10 @@ from packaging.version import Version
 import longstride
 from longstride import papers
 from longstride.claims.kept import read_kept
+from longstride.claims.stages import stages
 from longstride.claims.standard import EXACT, word
 from longstride.papers.card import TOPICS, Paper, Study
+from longstride.papers.naming import find_claim
 from longstride.report.claims import overview, page, picture, tally
 
 ROOT = Path(__file__).parent.parent
@@ -234,7 +236,7 @@ def _described(card: Paper | Study) -> list[str]:
 def _row(name: str, each: papers.Listed) -> str:
     """A recipe in the table of its paper."""
     result = _kept(name)
-    claim = f"`longstride claim {name}`<br>{word(result) if result else 'no result is kept'}" if each.claim else ""
+    claim = f"`longstride claim {name}`<br>{word(result) if result else _not_run(name)}" if each.claim else ""
     cells = [f"[{name}](#{_slug(name)})", "acts" if each.acts else "exact", f"`longstride train {name}`", claim]
     return f"| {' | '.join(cells)} |"
 
@@ -270,10 +272,18 @@ def _verdicts(home: str) -> tuple[str, str]:
 def _known(name: str, each: papers.Listed) -> str:
     """What stands beside the verdict on a claim; empty where there is no claim."""
     if not (result := _kept(name)):
-        return f"no result of `{name}` is kept" if each.claim else ""
+        return f"`{name}`: {_not_run(name)}" if each.claim else ""
     if "earlier" in result:
         return f"`{name}` was measured in an earlier form"
     return f"`{name}`: {_decisive(result)} {_finding(each)}".strip()
+
+
+@cache
+def _not_run(name: str) -> str:
+    """What a claim takes of which no result is kept."""
+    before, pilot, own = (load.runs for load in stages(find_claim(name)).values())
+    first = f" after {before + pilot} of tuning and pilot" if before + pilot else ""
+    return f"not run yet: {own} runs{first}"
 
 
 def _decisive(result: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from longstride.claims.frozen import SUFFIX, freeze, frozen_at, hash_of, kept_be
 from longstride.claims.kept import read_kept
 from longstride.claims.pilot import seeds_needed, told
 from longstride.claims.runner import prepare, run_claim
+from longstride.claims.stages import Load, stages
 from longstride.claims.tuning import arm_run, tune
 from longstride.claims.worlds import Among, Between, world
 from longstride.core.errors import ConfigError, RunError
@@ -335,6 +336,41 @@ def commit_all(folder: Path) -> str:
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "more")
     return git(folder, "rev-parse", "HEAD")
+
+
+class TestStages:
+    def test_what_is_said_beforehand_is_what_is_run(self, tmp_path: Path):
+        of = CLAIM.replace(grid={"firm: method.rate": RATES}, tuning={"iterations": 2})
+        seen: list[str] = []
+
+        def watch(run: str) -> Silent:
+            seen.append(run)
+            return Silent()
+
+        prepare(of, tmp_path, watch)
+        before, told = len(seen), stages(of)
+        run_claim(of, tmp_path, watch=watch)
+        rates = len(RATES)
+        assert told == {
+            "tuning": Load(2 * rates, 2 * rates * 2),
+            "pilot": Load(2 * 4, 2 * 4 * RECIPE.iterations),
+            "seeds": Load(5 * 4, 5 * 4 * RECIPE.iterations),
+        }
+        assert before == told["tuning"].runs + told["pilot"].runs
+        assert len(seen) - before == told["tuning"].runs + told["seeds"].runs, "what is tuned is read again"
+
+    def test_a_pilot_of_arms_that_are_tuned_at_full_length_is_among_their_tuning(self, tmp_path: Path):
+        prepare(CLAIM, tmp_path)
+        made = len(list((tmp_path / CLAIM.name / "tuning").iterdir()))
+        told = stages(CLAIM)
+        assert told["pilot"].runs == 0 and told["tuning"].runs == made
+
+    def test_the_command_says_it_and_runs_nothing(self, tmp_path: Path, monkeypatch: Any, capsys: Any):
+        from longstride.cli.main import main
+
+        monkeypatch.chdir(tmp_path)
+        assert main(["claim", str(Path(climbing.__file__)), "--dry-run"]) == 0
+        assert "  seeds: 20 runs, 80 iterations\n" in capsys.readouterr().out and not list(tmp_path.iterdir())
 
 
 class TestFrozen:

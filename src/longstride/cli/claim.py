@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--judge", action="store_true", help="run nothing: judge what is kept by the relations that decide now"
     )
+    parser.add_argument("--dry-run", action="store_true", help="run nothing: say how many runs each stage takes")
     parser.add_argument("--json", action="store_true", help="one JSON object; progress goes to stderr")
     parser.set_defaults(run=run)
 
@@ -45,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
     """Runs what has not been run yet; whatever the verdict, the exit code is 0."""
     if args.all == (args.name is not None):
         raise ConfigError("give the NAME of one claim from `longstride list`, or --all")
-    if sum((args.pilot, args.freeze, args.judge, args.seeds is not None)) > 1:
-        raise ConfigError("give one of --pilot, --freeze, --judge and --seeds: each of them is done alone")
+    if sum((args.pilot, args.freeze, args.judge, args.dry_run, args.seeds is not None)) > 1:
+        raise ConfigError("give one of --pilot, --freeze, --judge, --dry-run and --seeds: each of them is done alone")
     if args.jobs < 1:
         raise ConfigError(f"--jobs is the number of runs at a time, at least 1; got {args.jobs}")
     names = [n for n, listed in catalogue().items() if listed.claim] if args.all else [args.name]
@@ -71,6 +73,9 @@ def run(args: argparse.Namespace) -> int:
             return Live(f"{claim.name}: {run}:", arm.iterations, Console(stderr=True, force_terminal=False))
 
         try:
+            if args.dry_run:
+                results.append(_stages(claim, args.json))
+                continue
             if args.pilot or args.freeze:
                 results.append(_prepare(name, claim, watch, args))
                 continue
@@ -89,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"claims": results} if args.all else results[0])
         return 0
-    if args.pilot or args.freeze:
+    if args.pilot or args.freeze or args.dry_run:
         return 0
     for result in results:
         say(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
@@ -99,6 +104,18 @@ def run(args: argparse.Namespace) -> int:
             say(f"  {reason}")
         say(f"  kept in {FOLDER / result['name']}.md")
     return 0
+
+
+def _stages(claim: "Claim", silent: bool) -> dict[str, Any]:
+    """Says how many runs a claim takes."""
+    from longstride.claims.stages import stages
+
+    found = stages(claim)
+    if not silent:
+        say(f"{claim.name}: {claim.statement}")
+        for stage, load in found.items():
+            say(f"  {stage}: {load.runs:,} runs, {load.iterations:,} iterations")
+    return {"name": claim.name} | {stage: asdict(load) for stage, load in found.items()}
 
 
 def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) -> dict[str, Any]:

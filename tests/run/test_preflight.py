@@ -10,6 +10,8 @@ from silent_world import RECIPE, Tasks
 import longstride as ls
 from longstride.cli.main import main
 from longstride.core.config import dump_toml
+from longstride.papers.scaler.method import Controlled
+from longstride.papers.webrl.method import FailedTasks
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,9 @@ from longstride.core.config import dump_toml
         ({"budget": {"turn_tokens": 1280}}, r"budget.turn_tokens is 1280, and base-wander sees 1280.*at most 12\d\d"),
         ({"evaluation": {"tasks": 4}}, "evaluation.tasks is 4, and the task set has 3.*set evaluation.tasks=3"),
         ({"tasks": {"held": 0}}, "evaluation.tasks is 3, and the task set has 0 held-out tasks; add some"),
+        ({"stored_run": "nowhere"}, "stored_run: there is no nowhere; give the folder of a run"),
+        ({"curriculum": FailedTasks()}, "new tasks by a method .* and Tasks has none: write one, as"),
+        ({"curriculum": Controlled()}, "moves the levels of environments, and tasks Tasks have none; take"),
     ],
 )
 def test_limits_that_nothing_can_hold_are_refused_and_leave_no_folder(

@@ -39,6 +39,14 @@ class TaskCurriculum(Component):
             experience: what came before.
         """
 
+    def check(self, source: Tasks) -> None:
+        """Refuses a source that it cannot draw from, before anything is played.
+
+        Raises:
+            ConfigError: says what the source lacks.
+        """
+        return
+
 
 class Uniform(TaskCurriculum):
     """Tasks as the source draws them, with replacement."""

@@ -1,11 +1,13 @@
 """What is known to be impossible before anything is played: limits that the model's context cannot hold, more held-out
-tasks than there are, and a critic whose own model has other tokens.
+tasks than there are, a critic whose own model has other tokens, tasks that the curriculum cannot draw, and stored
+episodes that are not there.
 
 What always holds: only what cannot be otherwise is refused: prompts are counted at their shortest, with empty
 observations and turns of one token; a context policy that does not keep all turns is not judged by their number.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 from longstride.core.errors import ConfigError
 from longstride.curriculum import BudgetSchedule
@@ -24,6 +26,12 @@ def preflight(recipe: Recipe, policy: Policy) -> None:
     """
     if recipe.critic and (reader := recipe.critic.reads_by):
         check_tokens(policy, load_tokenizer(reader).get_vocab(), f"critic: {reader!r}")
+    if recipe.stored_run and not Path(recipe.stored_run).exists():
+        raise ConfigError(
+            f"stored_run: there is no {recipe.stored_run}; give the folder of a run, or of episodes that "
+            "`longstride export` wrote"
+        )
+    recipe.curriculum.check(recipe.tasks)
     asked = recipe.evaluation.tasks
     tasks = recipe.tasks.held_out(asked)
     if len(tasks) < asked:

@@ -45,12 +45,15 @@ class Controlled(TaskCurriculum):
     window: Annotated[int, Field(ge=2, le=1000)] = 10
     """Visits over which d has to rise."""
 
-    def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+    def check(self, source: Tasks) -> None:
         if not isinstance(source, Environments):
             raise ConfigError(
                 f"curriculum {self.type_name()} moves the levels of environments, and tasks {type(source).__name__} have "
                 "none; take tasks.type=environments, a task source a level"
             )
+
+    def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+        assert isinstance(source, Environments)  # `check`
         memory = experience.memory(self)
         if not memory:
             names = list(source.levels)

@@ -102,7 +102,7 @@ def test_tasks_of_other_sources_are_refused() -> None:
     with pytest.raises(
         ConfigError, match="controlled moves the levels of environments, and tasks ModularChain have none; take"
     ):
-        Controlled().draw(CHAINS[0], 1, random.Random(0), Collected())
+        Controlled().check(CHAINS[0])
 
 
 def test_environments_say_where_a_task_is_from_and_play_it_there() -> None:

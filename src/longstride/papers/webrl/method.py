@@ -35,25 +35,34 @@ class FailedTasks(TaskCurriculum):
     order: tuple[str, ...] = ()
     """The kind of site of each iteration, the last one from then on; all kinds of the source if empty. For the claim."""
 
+    def check(self, source: Tasks) -> None:
+        if not isinstance(source, Varying):
+            raise ConfigError(
+                f"curriculum {self.type_name()} makes new tasks by a method vary(task, rng) of their source, and "
+                f"{type(source).__name__} has none: write one, as the page of the paper shows, take "
+                "tasks.type=embedded_web, or set curriculum.type=uniform"
+            )
+        if self.order and not isinstance(source, EmbeddedWeb):
+            raise ConfigError(
+                f"curriculum.order names kinds of embedded sites, and tasks are {type(source).__name__}: set "
+                "curriculum.order=[]"
+            )
+
     def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
         """The first `n` candidates in the band, and those nearest to it if they are fewer. A candidate whose start
         cannot be opened is left out.
 
         Raises:
-            ConfigError: the source makes no new tasks, or there is no critic.
+            ConfigError: there is no critic.
         """
-        if not isinstance(source, Varying) or experience.critic is None:
+        assert isinstance(source, Varying)  # `check`
+        if experience.critic is None:
             raise ConfigError(
-                f"curriculum {self.type_name()} needs tasks of which new ones are made, by a method vary(task, rng) of their "
-                f"source such as that of tasks.type='embedded_web', and a critic, for values; got {type(source).__name__} "
-                f"and {experience.critic}: set both, or curriculum.type='uniform'"
+                f"curriculum {self.type_name()} takes tasks by their values, and there is no critic: set "
+                "critic.type=turn_value with a credit that reads it, or curriculum.type=uniform"
             )
         if self.order:
-            if not isinstance(source, EmbeddedWeb):
-                raise ConfigError(
-                    f"curriculum.order names kinds of embedded sites, and tasks are {type(source).__name__}: set "
-                    "curriculum.order=[]"
-                )
+            assert isinstance(source, EmbeddedWeb)  # `check`
             done = experience.records[-1].iteration if experience.records else 0
             source = source.replace(sites=(self.order[min(done, len(self.order) - 1)],))
         wanted = self.candidates * n

@@ -132,7 +132,7 @@ def test_ones_own_source_says_how_a_task_is_varied_and_gives_new_ones_where_it_c
     stuck = FailedTasks(candidates=1).draw(Letters(), 3, random.Random(0), Past(past[3:], [0.5] * 3))
     assert [t.goal for t in stuck] == ["a"] * 3
     with pytest.raises(ConfigError, match="kinds of embedded sites, and tasks are Letters"):
-        FailedTasks(order=("shop",)).draw(Letters(), 3, random.Random(0), Past(past, [0.5]))
+        FailedTasks(order=("shop",)).check(Letters())
 
 
 @pytest.mark.parametrize(
@@ -159,10 +159,11 @@ def test_the_kind_of_site_changes_in_the_given_order_and_the_last_one_stays():
         assert {t.source for t in drawn} == {f"web/{kind}"}
 
 
-@pytest.mark.parametrize(("source", "values"), [(ModularChain(), [0.5]), (WEB, [])])
-def test_tasks_of_which_no_new_ones_are_made_and_runs_without_a_critic_are_refused(source, values):
-    with pytest.raises(ConfigError, match="embedded_web.*and a critic"):
-        FailedTasks().draw(source, 1, random.Random(0), Past(values=values))
+def test_tasks_of_which_no_new_ones_are_made_and_runs_without_a_critic_are_refused():
+    with pytest.raises(ConfigError, match="ModularChain has none: write one.*embedded_web"):
+        FailedTasks().check(ModularChain())
+    with pytest.raises(ConfigError, match="there is no critic: set critic.type=turn_value"):
+        FailedTasks().draw(WEB, 1, random.Random(0), Past(values=[]))
 
 
 def test_replay_adds_twice_as_many_earlier_successes_as_there_are_new_episodes():

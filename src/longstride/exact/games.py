@@ -28,6 +28,8 @@ class Duel(ExactProblem):
 
     kind: Literal["cyclic", "transitive"] = "cyclic"
     """Whether preferences go round in a circle, or follow a reward."""
+    lead: Annotated[float, Field(ge=0.5, le=0.9)] = 0.9
+    """Of cyclic preferences, the chance of a kind of answers to be preferred to the next one, give or take 0.1."""
     answers: Annotated[int, Field(ge=3, le=200)] = 12
     """To choose from."""
     strength: Positive = 0.1
@@ -37,7 +39,10 @@ class Duel(ExactProblem):
 
     def begin(self, rng: np.random.Generator) -> State:
         """The game and its solution, and the policy at the start, as arrays."""
-        drawn = cyclic(rng, self.answers, 0.1) if self.kind == "cyclic" else transitive(rng, self.answers, self.spread)
+        if self.kind == "cyclic":
+            drawn = cyclic(rng, self.answers, 0.1, self.lead)
+        else:
+            drawn = transitive(rng, self.answers, self.spread)
         reference = log_softmax(self.spread * rng.normal(size=self.answers))
         game = PreferenceGame(drawn, reference, self.strength)
         return {
@@ -72,5 +77,5 @@ def pair_gradient(loss: PairLoss, ratio: np.ndarray, shares: np.ndarray) -> np.n
         shares: [V, V] weight of the pairs in which the row's answer is preferred to the column's.
     """
     winners, losers = np.nonzero(shares)
-    slopes = np.array([loss.slope(h) for h in ratio[winners] - ratio[losers]]) * shares[winners, losers]
+    slopes = np.array([loss.slope(h) for h in (ratio[winners] - ratio[losers]).tolist()]) * shares[winners, losers]
     return np.bincount(winners, slopes, len(ratio)) - np.bincount(losers, slopes, len(ratio))

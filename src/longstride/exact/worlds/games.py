@@ -8,6 +8,7 @@ sampled. No torch.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import log_softmax
@@ -73,27 +74,37 @@ class PreferenceGame:
         Raises:
             ConfigError: rounding keeps it from a fixed point to 1e-9; the strength is too small.
         """
-        policy, eye = self.reference, np.eye(len(self.reference))
-        for strength in np.geomspace(max(self.strength, 1.0), self.strength, 120):
-            game = PreferenceGame(self.preferences, self.reference, float(strength))
-            for _ in range(6):
-                best, p = game.response(policy), np.exp(policy)
-                slope = self.preferences * p / strength  # d (wins / strength) / d log p
-                jacobian = eye - slope + np.exp(best) @ slope
-                policy = log_softmax(policy - np.linalg.solve(jacobian, policy - best))
-        if (error := float(np.abs(policy - self.response(policy)).max())) > 1e-9:
-            raise ConfigError(
-                f"no equilibrium found for strength {self.strength} (off by {error:.1e}); take a larger one"
-            )
-        return policy
+        v = len(self.reference)
+        found = _equilibrium(
+            self.preferences.astype(float).tobytes(), self.reference.astype(float).tobytes(), v, self.strength
+        )
+        return found.copy()
 
 
-def cyclic(rng: np.random.Generator, answers: int, noise: float) -> np.ndarray:
-    """[V, V] preferences of three kinds of answers, each of which mostly beats the next: 0.9 between kinds, 0.5 within
+@lru_cache(maxsize=64)
+def _equilibrium(preferences: bytes, reference: bytes, answers: int, strength: float) -> np.ndarray:
+    """That of the game of these arrays. It is kept, since all arms of a seed start from the same game."""
+    drawn, held = np.frombuffer(preferences).reshape(answers, answers), np.frombuffer(reference)
+    policy, eye = held, np.eye(answers)
+    for hold in np.geomspace(max(strength, 1.0), strength, 120):
+        game = PreferenceGame(drawn, held, float(hold))
+        for _ in range(6):
+            best, p = game.response(policy), np.exp(policy)
+            slope = drawn * p / hold  # d (wins / strength) / d log p
+            jacobian = eye - slope + np.exp(best) @ slope
+            policy = log_softmax(policy - np.linalg.solve(jacobian, policy - best))
+    last = PreferenceGame(drawn, held, strength)
+    if (error := float(np.abs(policy - last.response(policy)).max())) > 1e-9:
+        raise ConfigError(f"no equilibrium found for strength {strength} (off by {error:.1e}); take a larger one")
+    return policy
+
+
+def cyclic(rng: np.random.Generator, answers: int, noise: float, lead: float = 0.9) -> np.ndarray:
+    """[V, V] preferences of three kinds of answers, each of which mostly beats the next: `lead` between kinds, 0.5 within
     one, plus or minus at most `noise`."""
     kind = np.arange(answers) % 3
     turn = (kind[None] - kind[:, None]) % 3
-    mean = np.array([0.5, 0.9, 0.1])[turn]
+    mean = np.array([0.5, lead, 1 - lead])[turn]
     upper = np.triu(rng.uniform(-noise, noise, (answers, answers)), 1)
     return mean + upper - upper.T
 

@@ -7,8 +7,9 @@ import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive, Share
-from longstride.exact.answers import SEEDS, Chance
+from longstride.exact.answers import Chance
 from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.stats import Ordering
 
@@ -20,6 +21,8 @@ class Theorems(ExactProblem):
     """Chance of a right proof in one go."""
     length: Count = 6
     """Steps of a proof."""
+    honest: Share = 1.0
+    """Chance that the verifier names the first wrong step of a proof; otherwise it names any."""
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         success = solution["won"] / max(float(solution["played"]), 1.0)
@@ -29,11 +32,12 @@ class Theorems(ExactProblem):
 class Proving(ExactMethod[Theorems]):
     """Attempts at tasks, each after what the verifier said of the one before."""
 
-    attempts: Count = 3
-    """The first one, and rounds of correction."""
-    told: Literal["step", "nothing", "any"] = "step"
-    """What the verifier says: which step is the first wrong one, nothing (the next attempt keeps no step), or any step
-    whatever, which is believed."""
+    attempts: Count = 12
+    """In all: of each chain the first one, and rounds of correction."""
+    chains: Count = 1
+    """Proofs that are begun apart from each other, among which the attempts are divided evenly."""
+    told: Literal["step", "nothing"] = "step"
+    """What the verifier says: a step, before which all is kept; or nothing, and the next attempt keeps no step."""
     tasks: Count = 200
     """Of each level in an iteration."""
 
@@ -41,23 +45,28 @@ class Proving(ExactMethod[Theorems]):
         return {"won": np.zeros(len(problem.levels)), "played": np.zeros(())}
 
     def step(self, problem: Theorems, state: State, rng: np.random.Generator) -> State:
-        won = [self.proved(p ** (1 / problem.length), problem.length, rng).sum() for p in problem.levels]
+        chances = [p ** (1 / problem.length) for p in problem.levels]
+        won = [self.proved(chance, problem.length, rng, problem.honest).sum() for chance in chances]
         return {"won": state["won"] + won, "played": state["played"] + self.tasks}
 
-    def proved(self, chance: float, length: int, rng: np.random.Generator) -> np.ndarray:
-        """[N] which of `tasks` are proved, given the chance of a right step."""
-        n = self.tasks
-        kept_N, right_NT = np.zeros(n, int), np.zeros((n, length), bool)
-        done_N = np.zeros(n, bool)
-        for _ in range(self.attempts):
-            anew_NT = (np.arange(length) >= kept_N[:, None]) & ~done_N[:, None]
-            right_NT = np.where(anew_NT, rng.random((n, length)) < chance, right_NT)
-            done_N = right_NT.sum(1) == length
+    def spent(self, problem: Theorems, state: State) -> Mapping[str, float]:
+        """Attempts that were allowed; a proof that is right ends those at its chain in all arms."""
+        return {"attempts": float(state["played"]) * len(problem.levels) * self.attempts}
+
+    def proved(self, chance: float, length: int, rng: np.random.Generator, honest: float = 1.0) -> np.ndarray:
+        """[N] which of `tasks` are proved, given the chance of a right step and that of a right word of the verifier."""
+        shape = self.attempts // self.chains, self.tasks, self.chains
+        drawn_RNCT = rng.random((*shape, length)) < chance
+        honest_RNC, any_RNC = rng.random(shape) < honest, rng.integers(length, size=shape)
+        kept_NC, right_NCT = np.zeros(shape[1:], int), np.zeros((*shape[1:], length), bool)
+        done_NC = np.zeros(shape[1:], bool)
+        for drawn_NCT, honest_NC, any_NC in zip(drawn_RNCT, honest_RNC, any_RNC, strict=True):
+            anew_NCT = (np.arange(length) >= kept_NC[..., None]) & ~done_NC[..., None]
+            right_NCT = np.where(anew_NCT, drawn_NCT, right_NCT)
+            done_NC = right_NCT.all(-1)
             if self.told == "step":
-                kept_N = right_NT.argmin(1)
-            elif self.told == "any":
-                kept_N = rng.integers(length, size=n)
-        return done_N
+                kept_NC = np.where(honest_NC, right_NCT.argmin(-1), any_NC)
+        return done_NC.any(-1)
 
 
 class Conjectures(ExactProblem):
@@ -129,26 +138,35 @@ class Sharpening(ExactMethod[Conjectures]):
 
 RECIPE = recipe("goedel_prover/exact", Theorems(), Proving(), iterations=10)
 TRAINED = recipe("goedel_prover/exact", Conjectures(), Sharpening(), iterations=10)
+_doses = {f"honest_{chance:g}": RECIPE.replace(problem={"honest": chance}) for chance in (0.0, 0.4, 0.8)}
 
 CLAIM = Claim(
     name="goedel_prover/exact",
     paper="arXiv 2508.03613, abstract",
-    statement="Told which step is wrong, a prover solves more in three attempts than without a word.",
+    statement="Told which step is wrong, a prover solves more in twelve attempts than without a word, each at its own best "
+    "division of them into chains, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "told": RECIPE,
         "blind": RECIPE.replace(method={"told": "nothing"}),
-        "once": RECIPE.replace(method={"attempts": 1}),
-        "told_wrong": RECIPE.replace(method={"told": "any"}),
+        **_doses,
         "trained": TRAINED,
         "averaged": TRAINED.replace(method={"share": 0.8}),
         "start": TRAINED.replace(method={"share": 0.0}),
     },
     expected=Ordering(relations=("told > blind by 0.05",)),
-    # the verifier names any step whatever
-    control=Ordering(relations=("told_wrong > blind by 0.01",)),
+    # a verifier that names any step whatever helps nobody; the more often it is right, the more it does
+    dose=tuple(f"{honest} > blind" for honest in _doses),
     reported=Ordering(
-        relations=("blind > once", "averaged > trained", "trained > averaged in pass_1", "trained > start in pass_1")
+        relations=("averaged > trained", "trained > averaged in pass_1", "trained > start in pass_1"),
     ),
-    seeds=SEEDS,
+    worlds={
+        "problem.levels": Between(low=0.005, high=0.5, log=True, shape=(5,)),
+        "problem.length": Between(low=3, high=12),
+        "problem.honest": Between(low=0.3, high=1.0),
+    },
+    grid={"method.chains": (1, 2, 3, 4, 6, 12)},
+    cost="attempts",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1040)),
 )

@@ -6,8 +6,9 @@ import pytest
 from longstride.papers.goedel_prover.exact import Conjectures, Proving, Sharpening, Theorems, chances
 
 
-def proved(method: Proving, chance: float, length: int) -> float:
-    return float(method.replace(tasks=100_000).proved(chance, length, np.random.default_rng(0)).mean())
+def proved(method: Proving, chance: float, length: int, honest: float = 1.0) -> float:
+    won = method.replace(tasks=100_000).proved(chance, length, np.random.default_rng(0), honest)
+    return float(won.mean())
 
 
 def test_told_the_first_wrong_step_an_attempt_has_the_rest_to_get_right() -> None:
@@ -19,7 +20,14 @@ def test_told_the_first_wrong_step_an_attempt_has_the_rest_to_get_right() -> Non
     assert proved(Proving(attempts=2, told="nothing"), p, 3) == pytest.approx(blind, abs=0.006)
     # any step: what is kept has to be right
     wrong = sum(p ** (3 - j) * p**j * (1 - p ** (3 - j)) for j in range(3)) / 3
-    assert proved(Proving(attempts=2, told="any"), p, 3) == pytest.approx(p**3 + wrong, abs=0.006)
+    assert proved(Proving(attempts=2), p, 3, honest=0.0) == pytest.approx(p**3 + wrong, abs=0.006)
+
+
+def test_without_a_word_chains_are_all_the_same_and_one_attempt_each_leaves_nothing_to_tell() -> None:
+    blind = [proved(Proving(told="nothing", chains=chains), 0.6, 3) for chains in (1, 3, 12)]
+    assert blind == pytest.approx([1 - (1 - 0.6**3) ** 12] * 3, abs=0.006)
+    alone = Proving(chains=12)
+    assert proved(alone, 0.6, 3) == proved(alone.replace(told="nothing"), 0.6, 3)
 
 
 def test_no_blind_way_to_keep_steps_is_better_than_to_keep_none() -> None:

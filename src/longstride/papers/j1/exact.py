@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
-from longstride.exact import judging
 from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.exact.judging import softmax
 from longstride.stats import Ordering
@@ -76,12 +76,21 @@ class ThoughtTuned(ExactMethod[Flaws]):
     """Thoughts of the teacher at the start."""
     batch: Count = 256
     """Thoughts of an iteration."""
+    temperature: Positive = 1.0
+    """Of the judge when it is tested."""
 
     def start(self, problem: Flaws, rng: np.random.Generator) -> State:
-        return self.tuned(problem, np.ones((3, 3)), self.cold, rng)
+        return self.tuned(problem, np.ones((3, 3)), self.cold, rng) | {"samples": np.array(float(self.cold))}
 
     def step(self, problem: Flaws, state: State, rng: np.random.Generator) -> State:
-        return self.tuned(problem, state["counts"], self.batch, rng)
+        return self.tuned(problem, state["counts"], self.batch, rng) | {"samples": state["samples"] + self.batch}
+
+    def spent(self, problem: Flaws, state: State) -> Mapping[str, float]:
+        """Thoughts whose verdict was compared with the label."""
+        return {"samples": float(state["samples"])}
+
+    def solution(self, problem: Flaws, state: State) -> State:
+        return state | {"logits": state["logits"] / self.temperature}
 
     def tuned(self, problem: Flaws, counts: np.ndarray, n: int, rng: np.random.Generator) -> State:
         """The likeliest policy of what was counted, and of n more thoughts."""
@@ -114,7 +123,8 @@ class Reinforced(ThoughtTuned):
         advantage = (earned - earned[said].mean()) / (earned[said].std() + 1e-6) * said
         slope = by_looks(actions, advantage)
         slope -= p * slope.sum(1, keepdims=True)
-        return dict(state, logits=state["logits"] + self.rate * slope / self.batch)
+        logits = state["logits"] + self.rate * slope / self.batch
+        return state | {"logits": logits, "samples": state["samples"] + self.batch}
 
 
 def by_looks(actions: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -126,24 +136,40 @@ def by_looks(actions: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 RECIPE = recipe("j1/exact", Flaws(), Reinforced(), iterations=200)
-_tuned, _short = RECIPE.replace(method={"type": f"{__name__}:ThoughtTuned"}), {"problem": {"lines": 2}}
+_tuned = {"type": f"{__name__}:ThoughtTuned"}
+_short = {f"lines_{k}": RECIPE.replace(problem={"lines": k}) for k in (2, 4, 8)}
 
 CLAIM = Claim(
     name="j1/exact",
     paper="arXiv 2505.11875, abstract",
-    statement="A judge trained by RL gains more by waits than one that was only fine-tuned.",
+    statement="A judge trained by RL gains more by waits than one that was fine-tuned on as many thoughts, each at its own "
+    "best step and temperature, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "reinforced": RECIPE,
-        "tuned": _tuned,
-        "short_reinforced": RECIPE.replace(**_short),
-        "short_tuned": _tuned.replace(**_short),
+        "tuned": RECIPE.replace(method=_tuned),
+        **{f"{short}_reinforced": arm for short, arm in _short.items()},
+        **{f"{short}_tuned": arm.replace(method=_tuned) for short, arm in _short.items()},
     },
     measure="gain",
     expected=Ordering(relations=("reinforced > tuned by 0.1",)),
-    # where one thought looks at every line, nothing is left to be seen
-    control=Ordering(relations=("short_reinforced > short_tuned by 0.1",)),
+    # where one thought looks at every line, nothing is left to be seen; the more lines, the more is
+    dose=tuple(f"{short}_reinforced > {short}_tuned" for short in _short),
     # a thought of the trained judge is longer, so what a look is worth is told as well
     reported=Ordering(relations=("reinforced > tuned by 0.01 in gain_a_look", "reinforced > tuned in waits_0")),
-    seeds=judging.SEEDS,
+    worlds={
+        "problem.lines": Between(low=6, high=24),
+        "problem.sight": Between(low=0.4, high=0.99),
+        "problem.most": Between(low=2, high=5),
+    },
+    grid={
+        "method.rate": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
+        # up to a judge that acts at random
+        "method.temperature": (0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 1e12, 1e13),
+    },
+    # a judge is tuned for its verdicts after all waits, so that none is chosen for being bad before them
+    tuned_by="waits_4",
+    cost="samples",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1040)),
 )

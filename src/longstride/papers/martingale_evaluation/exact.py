@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.chains import Diffusion
@@ -71,25 +72,39 @@ RECIPE = ExactRecipe(
 )
 
 _arm = RECIPE.replace(every=40)
-_quiet = _arm.replace(problem={"noise": 0.0})  # without noise there is no quadratic variation to minimise
+_square, _fine = {"method": {"way": "mean_square"}}, {"method": {"steps": 256}}
+_doses = {f"noise_{noise:g}": _arm.replace(problem={"noise": noise}) for noise in (0.0, 0.3, 3.0)}
 
 CLAIM = Claim(
     name="martingale_evaluation/exact",
     paper="arXiv 2108.06655, abstract",
-    statement="On a fine mesh the least squared temporal difference is far from the value, which the martingale's "
-    "orthogonality finds; without noise both find it.",
+    statement="The least squared temporal difference is far from the value, which the martingale's orthogonality finds from as "
+    "many paths, each on its own best mesh, in most of the worlds that are drawn.",
     recipe=_arm,
     arms={
         "orthogonality": _arm,
+        "mean_square": _arm.replace(**_square),
         "loss": _arm.replace(method={"way": "loss"}),
-        "mean_square": _arm.replace(method={"way": "mean_square"}),
-        "coarse_orthogonality": _arm.replace(method={"steps": 4}),
-        "coarse_mean_square": _arm.replace(method={"steps": 4, "way": "mean_square"}),
-        "quiet_orthogonality": _quiet,
-        "quiet_mean_square": _quiet.replace(method={"way": "mean_square"}),
+        # the mesh of the paper's warning is fine
+        "fine_orthogonality": _arm.replace(**_fine),
+        "fine_mean_square": _arm.replace(**_fine).replace(**_square),
+        **{f"{noise}_orthogonality": arm for noise, arm in _doses.items()},
+        **{f"{noise}_mean_square": arm.replace(**_square) for noise, arm in _doses.items()},
     },
     measure="error",
-    expected=Ordering(relations=("mean_square > orthogonality by 0.3",)),
-    control=Ordering(relations=("quiet_mean_square > quiet_orthogonality by 0.3",)),
-    seeds=tuple(range(100, 140)),
+    lower_is_better=True,
+    expected=Ordering(relations=("mean_square > orthogonality by 0.1",)),
+    # without noise there is no quadratic variation to minimise
+    dose=tuple(f"{noise}_mean_square > {noise}_orthogonality" for noise in _doses),
+    reported=Ordering(relations=("fine_mean_square > fine_orthogonality by 0.3", "orthogonality > loss")),
+    worlds={
+        "problem.noise": Between(low=0.3, high=3.0, log=True),
+        "problem.reversion": Between(low=0.3, high=3.0, log=True),
+        "problem.spread": Between(low=0.3, high=3.0, log=True),
+    },
+    grid={"method.steps": (1, 2, 3, 4, 8, 16, 32, 64, 128)},
+    # of 50 paths each
+    cost="iterations",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1040)),
 )

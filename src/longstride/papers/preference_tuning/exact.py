@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive, Share
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.games import pair_gradient
@@ -123,25 +124,38 @@ RECIPE = ExactRecipe(name="preference_tuning/exact", problem=Line(), method=Pref
 
 _both = RECIPE.replace(every=40)
 _likelihood = {"negative": False, "rate": 1.0}
-_neither = _both.replace(method={"samples": "reference", **_likelihood})
-_near = Line(peak=0.25)  # the reference's own mode is the best answer: there is nowhere to go
+_neither = {"samples": "reference", **_likelihood}
+_doses = {f"peak_{peak:g}": _both.replace(problem={"peak": peak}) for peak in (0.25, 0.45, 0.65)}
 
 CLAIM = Claim(
     name="preference_tuning/exact",
     paper="arXiv 2404.14367, abstract",
     statement="Where the best answers are unlikely under the reference, on-policy pairs and a negative gradient beat the "
-    "likelihood of the reference's preferred answers; where they are its mode, hardly.",
+    "likelihood of the reference's preferred answers, each at its own best step, in most of the worlds that are drawn.",
     recipe=_both,
     arms={
         "both": _both,
+        "neither": _both.replace(method=_neither),
         "on_policy": _both.replace(method=_likelihood),
         "negative": _both.replace(method={"samples": "reference"}),
-        "neither": _neither,
-        "near_both": _both.replace(problem=_near),
-        "near_neither": _neither.replace(problem=_near),
+        **{f"{peak}_both": arm for peak, arm in _doses.items()},
+        **{f"{peak}_neither": arm.replace(method=_neither) for peak, arm in _doses.items()},
     },
     measure="reward",
     expected=Ordering(relations=("both > neither by 0.2",)),
-    control=Ordering(relations=("near_both > near_neither by 0.2",)),
-    seeds=tuple(range(100, 130)),
+    # at 0.25 the reference's own mode is the best answer, and there is nowhere to go; the further off, the further
+    dose=tuple(f"{peak}_both > {peak}_neither" for peak in _doses),
+    reported=Ordering(relations=("both > on_policy", "both > negative", "on_policy > neither", "negative > neither")),
+    worlds={
+        "problem.peak": Between(low=0.5, high=1.0),
+        "problem.width": Between(low=0.08, high=0.3, log=True),
+        "problem.spread": Between(low=0.08, high=0.3, log=True),
+        "problem.sharpness": Between(low=5.0, high=80.0, log=True),
+    },
+    # of all arms 64 labels an iteration, and four steps on them
+    grid={"method.rate": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)},
+    cost="iterations",
+    # a step so long that it jumps is lucky in some worlds, so more of them choose
+    tuning_seeds=tuple(range(900, 908)),
+    seeds=tuple(range(1000, 1040)),
 )

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive, Share
-from longstride.exact import judging
 from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.exact.judging import sigmoid
 from longstride.papers.rrm.method import COMPARED
@@ -111,6 +111,10 @@ class RewardModel(ExactMethod[Preferences]):
     def start(self, problem: Preferences, rng: np.random.Generator) -> State:
         return {"weights": np.zeros(problem.size**2 + 1), "seed": rng.integers(2**40, size=())}
 
+    def spent(self, problem: Preferences, state: State) -> Mapping[str, float]:
+        """Pairs that people labelled; what augmentation adds needs no label."""
+        return {"labels": float(problem.pairs)}
+
     def data(self, problem: Preferences, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """What is learned from, as `augmented` gives it."""
         pairs = problem.draw(problem.pairs, rng)
@@ -129,23 +133,34 @@ class RewardModel(ExactMethod[Preferences]):
 
 
 RECIPE = recipe("rrm/exact", Preferences(), RewardModel(), iterations=8)
-_plain, _fair = {"method": {"augment": False}}, {"problem": {"rho": 0.0}}
+_plain = {"method": {"augment": False}}
+_doses = {f"rho_{rho:g}": RECIPE.replace(problem={"rho": rho}) for rho in (0.0, 0.45, 0.9)}
 
 CLAIM = Claim(
     name="rrm/exact",
     paper="arXiv 2409.13156, abstract",
     statement="Where an artefact goes with the label in training, a reward model that also saw answers under other prompts "
-    "is right more often on pairs whose worse answer has the artefact.",
+    "is right more often on pairs whose worse answer has the artefact, each at its own best decay of weights, in most of the "
+    "worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "augmented": RECIPE,
         "plain": RECIPE.replace(**_plain),
-        "fair_augmented": RECIPE.replace(**_fair),
-        "fair_plain": RECIPE.replace(**_plain, **_fair),
+        **{f"{rho}_augmented": arm for rho, arm in _doses.items()},
+        **{f"{rho}_plain": arm.replace(**_plain) for rho, arm in _doses.items()},
     },
     expected=Ordering(relations=("augmented > plain by 0.1",)),
-    # an artefact that goes with neither label misleads nobody
-    control=Ordering(relations=("fair_augmented > fair_plain by 0.1",)),
+    # an artefact that goes with neither label misleads nobody; the more it goes with one, the more it misleads
+    dose=tuple(f"{rho}_augmented > {rho}_plain" for rho in _doses),
     reported=Ordering(relations=("augmented > plain in quality", "plain > augmented by 0.1 in artefact")),
-    seeds=judging.SEEDS,
+    worlds={
+        "problem.rho": Between(low=0.3, high=0.95),
+        "problem.sharpness": Between(low=0.7, high=6.0, log=True),
+        "problem.pairs": Between(low=300, high=3000, log=True),
+        "problem.size": Between(low=2, high=8),
+    },
+    grid={"method.decay": (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)},
+    cost="labels",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1040)),
 )

@@ -6,7 +6,8 @@ from typing import Literal
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.numbers import Count, Share, Weight
+from longstride.claims.worlds import Between
+from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.discounted import DiscountedWorld, random_world
 from longstride.stats import Ordering
@@ -56,6 +57,8 @@ class BestProposal(ExactMethod[Proposals]):
     """K."""
     critic: Literal["learned", "random"] = "learned"
     """What ranks: the values, or numbers that say nothing."""
+    sharpness: Positive = 1.0
+    """Power of the policy's chances that proposals are drawn with: above 1 the likeliest come more often."""
 
     def start(self, problem: Proposals, rng: np.random.Generator) -> State:
         return problem.draw(rng) | {"q": np.zeros((problem.states, problem.actions))}
@@ -66,7 +69,12 @@ class BestProposal(ExactMethod[Proposals]):
 
     def solution(self, problem: Proposals, state: State) -> Mapping[str, np.ndarray]:
         score = state["q"] if self.critic == "learned" else state["luck"]
-        return state | {"policy": best_of(state["proposals"], score, self.proposals)}
+        likelier = (state["proposals"] / state["proposals"].max(1, keepdims=True)) ** self.sharpness
+        return state | {"policy": best_of(likelier / likelier.sum(1, keepdims=True), score, self.proposals)}
+
+    def spent(self, problem: Proposals, state: State) -> Mapping[str, float]:
+        """Transitions that it is given; the number of proposals at a test is what arms differ in."""
+        return {"samples": float(problem.samples)}
 
 
 def best_of(proposals: np.ndarray, score: np.ndarray, count: int) -> np.ndarray:
@@ -80,21 +88,38 @@ def best_of(proposals: np.ndarray, score: np.ndarray, count: int) -> np.ndarray:
 
 
 RECIPE = ExactRecipe(name="v_gps/exact", problem=Proposals(), method=BestProposal(), iterations=60, every=20)
-_random = {"critic": "random"}
+_one = {"method": {"proposals": 1}}
+_doses = {f"samples_{n}": RECIPE.replace(problem={"samples": n}) for n in (50, 200, 1000)}
 
 CLAIM = Claim(
     name="v_gps/exact",
     paper="arXiv 2410.13816, abstract",
-    statement="The best of ten proposals by learned values is worth more than a proposal.",
+    statement="The best of ten proposals by learned values is worth more than a proposal, each with the policy as sharp as is "
+    "best for it, in most of the worlds that are drawn.",
     measure="value",
     recipe=RECIPE,
     arms={
-        **{f"best_of_{k}": RECIPE.replace(method={"proposals": k}) for k in (1, 3, 10, 50)},
-        "random_of_10": RECIPE.replace(method=_random),
-        "random_of_1": RECIPE.replace(method=_random | {"proposals": 1}),
+        "best_of_10": RECIPE,
+        "best_of_1": RECIPE.replace(**_one),
+        "best_of_3": RECIPE.replace(method={"proposals": 3}),
+        "best_of_50": RECIPE.replace(method={"proposals": 50}),
+        "random_of_10": RECIPE.replace(method={"critic": "random"}),
+        **{f"{samples}_best_of_10": arm for samples, arm in _doses.items()},
+        **{f"{samples}_best_of_1": arm.replace(**_one) for samples, arm in _doses.items()},
     },
     expected=Ordering(relations=("best_of_10 > best_of_1 by 0.2",)),
-    # what ranks by chance ranks nothing
-    control=Ordering(relations=("random_of_10 > random_of_1 by 0.2",)),
-    seeds=tuple(range(100, 150)),
+    # the fewer transitions values were learned from, the less they say of a proposal
+    dose=tuple(f"{samples}_best_of_10 > {samples}_best_of_1" for samples in _doses),
+    reported=Ordering(relations=("best_of_10 > best_of_3", "best_of_50 > best_of_10", "random_of_10 > best_of_1")),
+    worlds={
+        "problem.samples": Between(low=500, high=8000, log=True),
+        "problem.good": Between(low=0.05, high=0.5),
+        "problem.noise": Between(low=0.1, high=1.0, log=True),
+        "problem.actions": Between(low=4, high=16),
+    },
+    # from nearly even proposals to the likeliest action alone
+    grid={"method.sharpness": (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 256.0, 4096.0, 65536.0, 1048576.0)},
+    cost="samples",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1040)),
 )

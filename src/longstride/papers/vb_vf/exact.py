@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive
-from longstride.exact import judging
 from longstride.exact.answers import Chance
 from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.stats import Ordering
@@ -74,6 +74,10 @@ class FromTraces(ExactMethod[Styles]):
             np.add.at(sums[b].reshape(-1), drawn, np.maximum(h - took, 0))
         return dict(state, traces=traces, sums=sums)
 
+    def spent(self, problem: Styles, state: State) -> Mapping[str, float]:
+        """Traces that it is given, for all budgets."""
+        return {"samples": float(state["traces"].sum())}
+
     def solution(self, problem: Styles, state: State) -> State:
         return {"policy": self.policy(problem, state), "speeds": state["speeds"]}
 
@@ -89,13 +93,17 @@ class FromTraces(ExactMethod[Styles]):
 class ClonedTraces(FromTraces):
     """Is given right traces, and takes styles as often as they came, with one trace of each added."""
 
+    sharpness: Positive = 1.0
+    """Power of these shares: above 1 it keeps to the styles that came most often."""
+
     def chances(self, problem: Styles, speeds: np.ndarray) -> np.ndarray:
         right = problem.in_time(speeds)[np.array(problem.budgets) - 1]
         return right / right.sum((1, 2), keepdims=True)
 
     def policy(self, problem: Styles, state: State) -> np.ndarray:
         counts = state["traces"] + 1
-        return counts / counts.sum(-1, keepdims=True)
+        likelier = (counts / counts.max(-1, keepdims=True)) ** self.sharpness
+        return likelier / likelier.sum(-1, keepdims=True)
 
 
 class Verified(FromTraces):
@@ -116,27 +124,46 @@ class Verified(FromTraces):
 
 
 RECIPE = recipe("vb_vf/exact", Styles(), Verified(), iterations=20)
-_cloned, _few = RECIPE.replace(method={"type": f"{__name__}:ClonedTraces"}), {"method": {"batch": 2}}
-_one = {"problem": {"speeds": (0.12,) * 6}}
+_cloned, _few = {"method": {"type": f"{__name__}:ClonedTraces"}}, {"method": {"batch": 2}}
+_doses = {
+    f"apart_{factor}": RECIPE.replace(
+        problem={"speeds": tuple(0.09 * factor**x for x in (0.5, 0.3, 0.1, -0.1, -0.3, -0.5))}
+    )
+    for factor in (1, 4, 30)
+}
+"""Six styles, the fastest so many times as fast as the slowest."""
 
 CLAIM = Claim(
     name="vb_vf/exact",
     paper="arXiv 2502.12118, abstract",
     statement="Where styles differ, the reward of a verifier-based learner grows more with the budget than that of one that "
-    "clones right traces.",
+    "clones as many right traces, each at its own best bound or sharpness, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "verified": RECIPE,
-        "cloned": _cloned,
+        "cloned": RECIPE.replace(**_cloned),
         "few_verified": RECIPE.replace(**_few),
-        "few_cloned": _cloned.replace(**_few),
-        "one_verified": RECIPE.replace(**_one),
-        "one_cloned": _cloned.replace(**_one),
+        "few_cloned": RECIPE.replace(**_cloned).replace(**_few),
+        **{f"{apart}_verified": arm for apart, arm in _doses.items()},
+        **{f"{apart}_cloned": arm.replace(**_cloned) for apart, arm in _doses.items()},
     },
     measure="growth",
     expected=Ordering(relations=("verified > cloned by 20",)),
-    # of styles that are all the same none is to be preferred
-    control=Ordering(relations=("one_verified > one_cloned by 20",)),
+    # of styles that are all the same none is to be preferred; the more they differ, the more there is to prefer
+    dose=tuple(f"{apart}_verified > {apart}_cloned" for apart in _doses),
     reported=Ordering(relations=("verified > cloned in reward_16", "few_verified > few_cloned by 20")),
-    seeds=judging.SEEDS,
+    worlds={
+        "problem.speeds": Between(low=0.01, high=0.6, log=True, shape=(6,)),
+        "problem.needed": Between(low=2, high=8),
+        "problem.kinds": Between(low=4, high=16),
+    },
+    grid={
+        "method.bound": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        # up to the style alone that came most often
+        "method.sharpness": (0.25, 0.5, 1.0, 2.0, 4.0, 16.0, 64.0, 1024.0, 8192.0, 65536.0, 1048576.0),
+    },
+    scale=(0.0, 256.0),
+    cost="samples",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1040)),
 )

@@ -65,7 +65,9 @@ def test_every_command_takes_a_recipe_with_types_of_a_users_module(
     assert 'type = "my_types:MyTasks"' in text and 'word = "blue"' in text and "share = 0.25" in text
     assert {t.reward for t in trajectories_of(desk / "run")} == {0.0, 0.25}
     assert rows_of(desk / "run", "eval")[-1]["measures"]["turns"]
+    capsys.readouterr()
     assert main(["train", "--resume", "run", "iterations=2"]) == 0
+    assert "points against the warm start" in capsys.readouterr().out
     assert [r["iteration"] for r in rows_of(desk / "run", "train")] == [1, 2]
     assert main(["view", "run"]) == 0
     assert main(["playback", "run", "3"]) == 0

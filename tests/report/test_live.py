@@ -91,3 +91,12 @@ def test_the_first_strategy_of_the_run_makes_its_learning_curve() -> None:
         for row in rows:
             live(row)
     assert "+10 points against the warm start" in written(console).splitlines()[2]
+
+
+def test_what_is_resumed_is_set_beside_what_came_before() -> None:
+    console = pipe()
+    with Live("x", 5, console) as live:
+        live.goes_on([evaluation(0, "warm_start", 0.4, "direct"), evaluation(1, "agent", 0.45, "direct")])
+        live(evaluation(5, "agent", 0.5, "direct"))
+    (line,) = written(console).splitlines()
+    assert "+10 points against the warm start" in line

@@ -68,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from longstride.report.html import write_report
     from longstride.report.live import Live
     from longstride.report.trackers import Tracked
+    from longstride.run.folder import read_rows
     from longstride.run.recipe import Recipe
 
     placement = _placement(args.cluster)
@@ -83,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         say(f"device: {described(recipe.device)}; weights in {recipe.weights}")
     try:
         with Live(recipe.name, recipe.iterations) as live, Tracked(args.track, recipe, folder, live) as listener:
+            if args.resume and (before := args.resume / "metrics.jsonl").is_file():
+                live.goes_on(read_rows(before))
             recipe.train(folder, listener, resume=args.resume is not None, placement=placement)
         report = write_report(folder)
     except KeyboardInterrupt:

@@ -5,7 +5,7 @@ second) and never raises over what a row holds or lacks. Without a terminal ever
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from rich.console import Console, Group, RenderableType
@@ -64,7 +64,17 @@ class Live:
             self._screen.stop()
 
     def __call__(self, row: Row) -> None:
-        """Takes a metrics row of any completeness."""
+        """Takes a metrics row of any completeness, and shows it."""
+        self._take(row)
+        if not self._screen:
+            self._console.print(Text(self._line(row)), soft_wrap=True)
+
+    def goes_on(self, rows: Iterable[Row]) -> None:
+        """Takes the rows of what is resumed, so that what follows is set beside them, and shows none."""
+        for row in rows:
+            self._take(row)
+
+    def _take(self, row: Row) -> None:
         if (seconds := number(row, "seconds")) is not None:
             self._spent, self._since = seconds, time.monotonic()
         main = self._is_main(row)
@@ -76,8 +86,6 @@ class Live:
             self._start = row
         elif main and row.get("policy") == "agent":
             self._held_out.append(row)
-        if not self._screen:
-            self._console.print(Text(self._line(row)), soft_wrap=True)
 
     def progress(self, phase: str, done: int, total: int) -> None:
         """Tells how far the current phase (`rollout`, `train`, `eval`) is."""

@@ -15,6 +15,7 @@ from scipy.special import ndtri, stdtrit
 
 from longstride import papers
 from longstride.claims import frozen as freezing
+from longstride.claims.claim import setting
 from longstride.claims.controls import rise, void
 from longstride.claims.curves import at_equal_cost, costs_differ, matched
 from longstride.claims.frozen import SUFFIX, freeze, frozen_at, hash_of, kept_beside
@@ -336,6 +337,12 @@ def commit_all(folder: Path) -> str:
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "more")
     return git(folder, "rev-parse", "HEAD")
+
+
+def test_a_setting_of_one_of_several_is_found_by_its_number():
+    data = {"levels": [{"rate": 1.0}, {"rate": 2.0}], "rate": 3.0}
+    places = ("levels.1.rate", "levels.2.rate", "levels.x.rate", "levels.1", "rate.0")
+    assert [setting(data, place) for place in places] == [2.0, None, None, {"rate": 2.0}, None]
 
 
 class TestStages:

@@ -98,6 +98,15 @@ def test_a_copy_changes_what_it_names_of_components_by_name_and_keeps_the_others
         Rack().replace(wheels={"left": {"spoke": 6}})
 
 
+def test_of_several_components_one_is_changed_by_its_place() -> None:
+    cart = Cart(others=(SmallWheel(spokes=4), WideWheel(spokes=5)))
+    assert cart.replace(others={"1": {"spokes": 6}}).others == (SmallWheel(spokes=4), WideWheel(spokes=6))
+    with pytest.raises(ConfigError, match="others.1: unknown|others.1.*spoke"):
+        cart.replace(others={"1": {"spoke": 6}})
+    with pytest.raises(ConfigError, match="others"):
+        cart.replace(others={"2": {"spokes": 6}})
+
+
 def test_a_copy_may_name_another_member_which_keeps_the_fields_that_both_have() -> None:
     cart = Cart(front=SmallWheel(spokes=7))
     assert cart.replace(front={"type": "wide_wheel", "width": 2}).front == WideWheel(spokes=7, width=2)

@@ -174,10 +174,13 @@ def nested(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def setting(data: Mapping[str, Any], place: str) -> Any:
-    """What stands at a dotted place of plain data; None where there is no such place."""
+    """What stands at a dotted place of plain data, in a list by its number; None where there is no such place."""
     found: Any = data
     for key in place.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
+        if isinstance(found, list):
+            found = dict(enumerate(found)).get(int(key)) if key.isdecimal() else None
+        else:
+            found = found.get(key) if isinstance(found, Mapping) else None
     return found
 
 

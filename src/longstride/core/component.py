@@ -100,8 +100,8 @@ class Component(BaseModel):
 
         A mapping changes the named fields of the component that stands in a field, and of those inside it; with a
         `type` it is another member of the family, which keeps the fields that both have. In a field that maps names to
-        components, a mapping that names only some of these and no `type` changes each. Anything else takes the field's
-        place whole.
+        components, a mapping that names only some of these and no `type` changes each; so it does in a field that holds
+        several, by their place (`{"0": {"width": 8}}`). Anything else takes the field's place whole.
 
         Raises:
             ConfigError: an unknown field (the nearest one is named), or a value that does not fit.
@@ -116,22 +116,29 @@ class Component(BaseModel):
             old = values[name]
             if isinstance(value, Mapping) and isinstance(old, Component):
                 values[name] = old._replaced(value, place) if "type" not in value else _retyped(old, value, place)
-            elif _changes_parts(value, old):
-                parts = {key: old[key]._replaced(of, _join(place, key)) for key, of in value.items()}
-                values[name] = _build_field(cls.model_fields[name].annotation, {**old, **parts}, place)
+            elif _changes_parts(value, parts := _parts(old)):
+                parts |= {key: parts[key]._replaced(of, _join(place, key)) for key, of in value.items()}
+                whole = parts if isinstance(old, Mapping) else tuple(parts.values())
+                values[name] = _build_field(cls.model_fields[name].annotation, whole, place)
             else:
                 values[name] = _build_field(cls.model_fields[name].annotation, value, place)
         return typing.cast(Self, _validated(cls, values, where))
 
 
-def _changes_parts(value: Any, old: Any) -> bool:
-    """Whether a value for a field that holds `old`, components by name, changes some of these where they stand."""
+def _parts(old: Any) -> dict[str, Any]:
+    """What a field holds by name, or by place; empty where it holds one thing."""
+    if isinstance(old, Mapping):
+        return dict(old)
+    return {str(k): of for k, of in enumerate(old)} if isinstance(old, tuple) else {}
+
+
+def _changes_parts(value: Any, parts: Mapping[str, Any]) -> bool:
+    """Whether a value for a field that holds these changes some of them where they stand."""
     return (
         isinstance(value, Mapping)
-        and isinstance(old, Mapping)
         and bool(value)
         and all(isinstance(of, Mapping) and "type" not in of for of in value.values())
-        and all(isinstance(old.get(key), Component) for key in value)
+        and all(isinstance(parts.get(key), Component) for key in value)
     )
 
 

@@ -12,7 +12,7 @@ from longstride.stats import Ordering
 
 
 def _weighed(recipe: ControlRecipe, rows: DensityRatio | None) -> ControlRecipe:
-    return recipe.replace(agent={"levels": (recipe.agent.levels[0].replace(rows=rows),)})
+    return recipe.replace(agent={"levels": {"0": {"rows": rows}}})
 
 
 RECIPE = _weighed(maze.few_good(maze.near("density_weighting")), DensityRatio())

@@ -1,6 +1,7 @@
 """Scaled Q-learning in two mazes with discrete actions; and the claim.
 
-The dose is the width of the network. Networks of all widths make as many updates.
+The dose is the width of the network. Networks of all widths make as many updates. Besides the step, the weight of the gap is
+tuned: a squared error of returns up to 10 outweighs a gap that a cross-entropy does not.
 """
 
 from longstride.claims.claim import Claim
@@ -65,7 +66,7 @@ CLAIM = Claim(
     name="scaled_ql",
     paper="arXiv 2211.15144, abstract",
     statement="Offline Q-learning with distributions and features of one length beats the same with a squared error and plain "
-    "features, and the more so the wider the network.",
+    "features, each at its own best step and weight, and the more so the wider the network.",
     recipe=RECIPE,
     arms={f"{of}_scaled": _wide(_CRITIC, width) for of, width in _WIDTHS.items()}
     | {f"{of}_plain": _wide(_PLAIN, width) for of, width in _WIDTHS.items()},
@@ -75,8 +76,11 @@ CLAIM = Claim(
         "tasks.parts.umaze.episodes": Between(low=50, high=400, log=True),
         "tasks.parts.medium.episodes": Between(low=50, high=400, log=True),
     },
-    grid={"agent.critic_lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
+    grid={
+        "agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
+        "agent.levels.0.critic.gap": (0.05, 0.25, 1.25, 6.25, 31.25),
+    },
     tuning_seeds=(966, 967),
-    seeds=tuple(range(680, 704)),
+    seeds=tuple(range(720, 744)),
     cost="iterations",
 )

@@ -1,11 +1,14 @@
 """Recipes on walks: the parts that are their own, and their arms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from estimators import all_of, by_formula, episode_of, weighted_scores
 
 from longstride.curriculum import Fixed
 from longstride.exact.walks import SearchWalk, Walk, Walked
+from longstride.exact.worlds.tabular import EnumerableMDP
 from longstride.methods import GroupRelative
 from longstride.methods.advantages import GAE
 from longstride.papers.asyncwebrl import exact as asyncwebrl_stale
@@ -49,7 +52,9 @@ def test_values_grow_towards_the_end_of_a_task() -> None:
 
 def test_a_limit_that_never_binds_changes_nothing_and_one_that_does_shortens() -> None:
     arms = siri_walk.CLAIM.arms
-    assert after(arms["free_siri"], 4)[1] == after(arms["free_long"], 4)[1]
+    near = {"depths": (1, 2), "wastes": 0.2, "horizon": 200}
+    free = arms["siri"].replace(problem=near, method={"turns": {"high": 200, "low": 160}})
+    assert after(free, 4)[1] == after(free.replace(method={"turns": Fixed(limit=200)}), 4)[1]
     assert after(arms["siri"], 14)[1]["length"] < after(arms["long"], 14)[1]["length"]
 
 
@@ -86,12 +91,26 @@ def test_each_difficulty_has_its_horizon_and_a_short_one_lets_fewer_detours_be_i
     assert detours["short"] < 0.45 < detours["long"]
 
 
+class Strict(SearchWalk):
+    """A `SearchWalk` in which what leads no further ends the episode, so that no success takes a detour."""
+
+    @property
+    def world(self) -> tuple[EnumerableMDP, np.ndarray]:
+        mdp, seen = super().world
+        every, ways = np.arange(len(seen)), mdp.transitions.copy()
+        ways[ways[every, :, every] == 1] = np.eye(len(seen))[-1]
+        return replace(mdp, transitions=ways), seen
+
+
 def test_where_nothing_is_forgiven_no_success_takes_a_detour_and_horizons_make_no_difference() -> None:
-    arms = webgym_walk.CLAIM.arms
-    problem = webgym_walk.Strict(depths=(2,), wastes=0.3, quits=0.3)
+    problem = Strict(depths=(2,), wastes=0.3, quits=0.3)
     played = problem.play(problem.begin(np.random.default_rng(0)), [0] * 200, 40, np.random.default_rng(0))
     assert {t.length for t in played if t.success} == {3} and max(t.length for t in played) == 3
-    assert after(arms["strict_short"], 5)[1] == after(arms["strict_long"], 5)[1]
+    arms = {
+        name: webgym_walk.CLAIM.arms[name].replace(problem=Strict(depths=(2, 6, 14), wastes=0.1, quits=0.3, horizon=40))
+        for name in ("short", "long")
+    }
+    assert after(arms["short"], 5)[1] == after(arms["long"], 5)[1]
 
 
 def test_with_fresh_samples_both_ratios_give_the_same_run() -> None:

@@ -113,6 +113,10 @@ class Walked(TableLearner[W], Generic[W]):
     def start(self, problem: W, rng: np.random.Generator) -> State:
         return super().start(problem, rng) | {"sampled": np.zeros(())}
 
+    def spent(self, problem: W, state: State) -> Mapping[str, float]:
+        """Episodes and turns that were played."""
+        return {**super().spent(problem, state), "turns": float(state["sampled"])}
+
     def step(self, problem: W, state: State, rng: np.random.Generator) -> State:
         if self.most and state["sampled"] >= self.most:
             return state

@@ -35,15 +35,14 @@ class MixedEpisodes(ExactProblem):
         world = random_world(rng, self.states, self.actions, self.discount)
         best = np.eye(self.actions)[world.optimal.argmax(1)]
         poor = 0.5 / self.actions + 0.5 * rng.dirichlet(np.full(self.actions, 0.5), size=self.states)
-        policies = [0.8 * best + 0.2 / self.actions, poor]
+        policies = np.stack([0.8 * best + 0.2 / self.actions, poor])
+        of_E = (np.arange(self.episodes) >= round(self.good * self.episodes)).astype(int)
         state = np.zeros((self.episodes, self.length + 1), int)
         action = np.zeros((self.episodes, self.length), int)
-        for e in range(self.episodes):
-            policy = policies[e >= round(self.good * self.episodes)]
-            state[e, 0] = rng.integers(self.states)
-            for t in range(self.length):
-                action[e, t] = rng.choice(self.actions, p=policy[state[e, t]])
-                state[e, t + 1] = rng.choice(self.states, p=world.transitions[state[e, t], action[e, t]])
+        state[:, 0] = rng.integers(self.states, size=self.episodes)
+        for t in range(self.length):
+            action[:, t] = _drawn(policies[of_E, state[:, t]], rng)
+            state[:, t + 1] = _drawn(world.transitions[state[:, t], action[:, t]], rng)
         reward = world.rewards[state[:, :-1], action] + self.noise * rng.normal(size=action.shape)
         return {
             "transitions": world.transitions,
@@ -57,6 +56,12 @@ class MixedEpisodes(ExactProblem):
         """The `value` of the policy (see `DiscountedWorld.normalised`)."""
         world = DiscountedWorld(solution["transitions"], solution["rewards"], self.discount)
         return {"value": world.normalised(solution["policy"])}
+
+
+def _drawn(p_EK: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """[E] numbers drawn from the probabilities of each row."""
+    below = p_EK.cumsum(1)
+    return (below <= rng.random((len(below), 1)) * below[:, -1:]).sum(1)
 
 
 class NearTheData(ExactMethod[MixedEpisodes]):
@@ -126,6 +131,7 @@ RECIPE = ExactRecipe(
 _uniform = {"weights": "uniform"}
 _good = RECIPE.replace(problem={"good": 1.0})
 _more = {f"good_{share}": RECIPE.replace(problem={"good": share / 100}) for share in (60, 20)}
+_weighted = ("return", "advantage", *(f"{share}_return" for share in _more))
 
 CLAIM = Claim(
     name="trajectory_weighting/exact",
@@ -150,7 +156,10 @@ CLAIM = Claim(
         "problem.episodes": Between(low=50, high=200, log=True),
         "problem.noise": Between(low=0.1, high=1.0, log=True),
     },
-    grid={"method.temperature": (0.03, 0.1, 0.3, 1.0, 3.0), "method.alpha": (0.03, 0.1, 0.3, 1.0, 3.0)},
+    grid={
+        "method.temperature": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
+        **{f"{arm}: method.alpha": (0.03, 0.1, 0.3, 1.0, 3.0, 10.0) for arm in _weighted},
+    },
     cost="iterations",
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1040)),

@@ -150,9 +150,12 @@ def test_where_nothing_can_be_won_a_constant_teaches_nothing_and_the_own_length_
     assert by_turns[0] > 0.01
     assert of_pairs(GroupRelative(), per_turn=True)[2][0] > 0.005, "nor is a mean over all turns of a group a constant"
     arms = asyncwebrl_length.CLAIM.arms
-    measured = {name: after(arms[name], 12)[1] for name in arms}
-    assert measured["by_turns"]["length"] > measured["constant"]["length"] + 1
-    assert measured["equal_by_turns"] == measured["equal_constant"]
+    forks, equal = asyncwebrl_length.FORKS, {}
+    for name in ("by_turns", "constant"):
+        arm = arms[name].replace(problem={"horizon": forks, "ends": False}, method={"turns": Fixed(limit=forks)})
+        equal[name] = after(arm, 12)[1]
+    assert after(arms["by_turns"], 12)[1]["length"] > after(arms["constant"], 12)[1]["length"] + 1
+    assert equal["by_turns"] == equal["constant"]
 
 
 def test_rounds_begin_where_an_episode_was_and_train_every_place_of_a_context() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
@@ -133,24 +134,35 @@ class CCVL(ExactMethod[LoggedWorlds]):
 
 
 RECIPE = ExactRecipe(name="ccvl/exact", problem=LoggedWorlds(), method=CCVL(), iterations=100, every=20)
+_arm = RECIPE.replace(every=RECIPE.iterations)
 
-_full = RECIPE.replace(problem={"samples": 400_000})
-_fixed = {"deltas": (1e-5,)}
+# over one degree alone the scale of the bound is the degree
+_one = {"deltas": (0.01,)}
+_more = {f"samples_{n}": _arm.replace(problem={"samples": n}) for n in (400_000, 8_000)}
 
 CLAIM = Claim(
     name="ccvl/exact",
     paper="arXiv 2212.04607, abstract",
-    statement="A confidence that is chosen while acting is worth more than the best fixed one, where data differ.",
+    statement="A confidence that is chosen while acting is worth more than the best fixed one, where data differ, each at "
+    "its own best scale of the bound, in most of the worlds that are drawn.",
     measure="value",
-    recipe=RECIPE,
+    recipe=_arm,
     arms={
-        "adaptive": RECIPE,
-        **{f"fixed_{k}": RECIPE.replace(method={"deltas": (d,)}) for k, d in enumerate(ALL)},
-        "full_adaptive": _full,
-        "full_fixed": _full.replace(method=_fixed),
+        "adaptive": _arm,
+        "fixed": _arm.replace(method=_one),
+        **{f"{samples}_adaptive": arm for samples, arm in _more.items()},
+        **{f"{samples}_fixed": arm.replace(method=_one) for samples, arm in _more.items()},
     },
-    expected=Ordering(relations=("adaptive > fixed_0 by 0.05",)),
+    expected=Ordering(relations=("adaptive > fixed by 0.05",)),
     # with 4,000 samples of every action the bound is close to the value, whatever the confidence
-    control=Ordering(relations=("full_adaptive > full_fixed by 0.05",)),
-    seeds=tuple(range(100, 150)),
+    dose=(*(f"{samples}_adaptive > {samples}_fixed" for samples in _more), "adaptive > fixed"),
+    worlds={
+        "problem.samples": Between(low=300, high=2400, log=True),
+        "problem.noise": Between(low=0.05, high=4.0, log=True, shape=(2,)),
+        "problem.expert": Between(low=0.35, high=0.95),
+    },
+    grid={"method.alpha": (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)},
+    cost="iterations",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1024)),
 )

@@ -11,12 +11,13 @@ and the answer to the other is lost. More rollouts of the hard one hold the bala
 | update | `PPO` over the whole batch | two passes, mean over tokens | one step, the same |
 
 Deviations: tasks are enumerable (`exact.answers`), an answer is one token. The arm that is compared plays 32 answers of
-every task: never fewer than the sampler. What the sampler raises is pass@k alone: the share of single answers that are
+every task, and is read where it has played as many as the sampler. What the sampler raises is pass@k alone: the share of single answers that are
 right is lower with it, as it has to be where the policy splits its answers between two tasks.
 """
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers
+from longstride.claims.worlds import Between
+from longstride.exact.answers import Answers
 from longstride.exact.learner import recipe
 from longstride.exact.planned import Planned
 from longstride.methods import PPO, GroupRelative, MixedGroups
@@ -35,31 +36,49 @@ RECIPE = recipe(
         rate=4.0,
     ),
     iterations=30,
+    evaluations=15,
 )
 
 _uniform = {"sampler": Groups()}
-_apart = {"problem": {"tasks": ((0.3,), (0.05,)) * 4}}
+_easy, _hard = 0.3, 0.05
+_fewer = {
+    "apart": ((_easy,), (_hard,)) * 4,
+    "half": ((_easy, _hard),) * 2 + ((_easy,), (_hard,)) * 2,
+}
+"""As many tasks, of which none look like another, and half of them."""
+_told = {name: {"problem": {"tasks": tasks}} for name, tasks in _fewer.items()}
+_largest = {"group": 32, **_uniform}
 
 CLAIM = Claim(
     name="dars/exact",
     paper="arXiv 2508.13755, abstract",
-    statement="Where hard tasks look like easier ones, more rollouts for the hard ones raise pass@k, and more rollouts "
-    "for all of them lower it.",
+    statement="Where hard tasks look like easier ones, more rollouts for the hard ones raise pass@k above what as many "
+    "rollouts leave of it that are spread evenly, each at its own best step, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "dars": RECIPE,
-        "equal": RECIPE.replace(method={"sampler": {"target": "equal"}}),
-        "uniform_32": RECIPE.replace(method={"group": 32, **_uniform}),
+        "uniform_32": RECIPE.replace(method=_largest),
         "uniform_8": RECIPE.replace(method=_uniform),
         # hardly moved: what the start could do
-        "still": RECIPE.replace(method={"rate": 0.01, **_uniform}),
-        "apart_dars": RECIPE.replace(**_apart),
-        "apart_uniform_32": RECIPE.replace(**_apart, method={"group": 32, **_uniform}),
+        "still": RECIPE.replace(method={"rate": 1e-3, **_uniform}),
+        **{f"{name}_dars": RECIPE.replace(**of) for name, of in _told.items()},
+        **{f"{name}_uniform_32": RECIPE.replace(**of, method=_largest) for name, of in _told.items()},
     },
     measure="pass@32",
-    expected=Ordering(relations=("dars > uniform_32 by 0.1",)),
+    expected=Ordering(relations=("dars > uniform_32 by 0.03",)),
     # tasks that the policy can tell apart do not drown one another
-    control=Ordering(relations=("apart_dars > apart_uniform_32 by 0.02",)),
-    reported=Ordering(relations=("dars > still", "still > uniform_32", "uniform_32 > dars in success", "dars > equal")),
-    seeds=SEEDS,
+    dose=(*(f"{name}_dars > {name}_uniform_32" for name in _told), "dars > uniform_32"),
+    reported=Ordering(
+        relations=("dars > still", "still > uniform_32", "uniform_32 > dars in success", "dars > uniform_8")
+    ),
+    worlds={
+        "problem.tasks": Between(low=0.02, high=0.45, log=True, shape=(4, 2)),
+        "problem.vocabulary": Between(low=8, high=32),
+        "problem.spread": Between(low=0.5, high=2.0),
+    },
+    grid={"method.rate": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)},
+    cost="samples",
+    equal_cost=True,
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1024)),
 )

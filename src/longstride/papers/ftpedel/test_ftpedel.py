@@ -43,6 +43,21 @@ def test_what_is_played_is_the_frank_wolfe_step_of_the_largest_uncertainty() -> 
     assert direction(features, active, counts) == int((features @ gradient).argmin())
 
 
+def test_a_smooth_maximum_weighs_policies_and_a_sharp_one_is_that_of_the_largest() -> None:
+    rng = np.random.default_rng(1)
+    features, counts = visits(Regions().ways), rng.uniform(1, 50, REGIONS * (1 + ACTIONS))
+    active = rng.random(len(features)) < 0.3
+    largest = uncertainty(features[active], counts).max()
+
+    def target(counts: np.ndarray) -> float:
+        return float(np.log(np.exp(5 * uncertainty(features[active], counts) / largest).sum()))
+
+    h = 1e-4
+    gradient = np.array([(target(counts + h * e) - target(counts - h * e)) / (2 * h) for e in np.eye(len(counts))])
+    assert direction(features, active, counts, 5.0) == int((features @ gradient).argmin())
+    assert direction(features, active, counts, 1e6) == direction(features, active, counts)
+
+
 def test_its_steps_find_the_best_design_that_is_known() -> None:
     """Without slips a policy depends on its own choice and action alone: all 12 ends have to be seen equally often."""
     features, counts = visits(np.eye(REGIONS)), np.zeros(REGIONS * (1 + ACTIONS))

@@ -2,15 +2,16 @@
 
 from collections import deque
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.errors import ConfigError
-from longstride.core.numbers import Count
-from longstride.exact.answers import SEEDS
+from longstride.core.numbers import Count, Share
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.forecasts import forecast
 from longstride.scaling import Law, Power
@@ -19,6 +20,9 @@ from longstride.stats import Ordering
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 AROUND = tuple((r, c) for r in (-1, 0, 1) for c in (-1, 0, 1) if r or c)
 VIEWS = 2 ** len(AROUND) * 9
+_bits = np.arange(2 ** len(AROUND))[:, None] >> np.arange(len(AROUND)) & 1
+APART = (_bits[:, None] != _bits).sum(-1)
+"""[256, 256] in how many neighbours two views differ."""
 Walls = Annotated[float, Field(ge=0, le=0.9)]
 """Chance that a cell is a wall: with more of them hardly any goal can be reached."""
 
@@ -58,6 +62,12 @@ class Layouts(ExactProblem):
         return {"success": 1 - float(loss[-1])} | found
 
 
+@lru_cache(4096)
+def drawn(problem: Layouts, *seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The layout of a seed: walks come back to it, and so do arms that share a world."""
+    return problem.draw(np.random.default_rng(seed))
+
+
 def distances(open_: np.ndarray, goal: tuple[int, ...]) -> dict[tuple[int, ...], int]:
     """Steps to the goal of every open cell from which it can be reached."""
     far, waiting = {goal: 0}, deque([goal])
@@ -84,6 +94,9 @@ class ClonedMoves(ExactMethod[Layouts]):
     layouts: Count = 512
     """Largest number of layouts: until there are as many, every walk is in a layout of its own, later ones come back to
     them in turn."""
+    reach: Share = 0.0
+    """Weight of a vote in a view with the goal on the same side that differs in one neighbour; in one that differs in k
+    it has the k-th power."""
 
     def start(self, problem: Layouts, rng: np.random.Generator) -> State:
         state = {"votes": np.zeros((VIEWS, 4)), "seed": rng.integers(2**31, size=2).astype(float)}
@@ -98,8 +111,7 @@ class ClonedMoves(ExactMethod[Layouts]):
         first, last = int(state["walks"][k]), 2 ** (k + 1)
         after = {name: value.copy() for name, value in state.items()}
         for walk in range(first, last):
-            seed = [int(state["seed"][0]), walk % self.layouts]
-            views, right = problem.draw(np.random.default_rng(seed))
+            views, right = drawn(problem, int(state["seed"][0]), walk % self.layouts)
             for n in rng.permutation(len(views))[: problem.side]:
                 after["votes"][views[n], rng.choice(np.flatnonzero(right[n]))] += 1
         after["walks"][k + 1], after["points"] = last, np.array(k + 1.0)
@@ -107,32 +119,47 @@ class ClonedMoves(ExactMethod[Layouts]):
         return after
 
     def _success(self, problem: Layouts, state: State) -> float:
-        votes, total = state["votes"], []
+        votes, total = self.reached(state["votes"]), []
         for k in range(problem.tests):
-            views, right = problem.draw(np.random.default_rng([int(state["seed"][1]), k, 1]))
+            views, right = drawn(problem, int(state["seed"][1]), k, 1)
             best = votes[views] == votes[views].max(1, keepdims=True)
             total.append(((best * right).sum(1) / best.sum(1)).mean())
         return float(np.mean(total))
 
+    def reached(self, votes: np.ndarray) -> np.ndarray:
+        """[V, 4] votes of each view, with those that reach it."""
+        weights = self.reach ** APART.astype(float)
+        return np.tensordot(weights, votes.reshape(len(APART), 9, 4), 1).reshape(votes.shape)
+
+    def spent(self, problem: Layouts, state: State) -> Mapping[str, float]:
+        """Walks that were demonstrated."""
+        return {"walks": float(state["walks"][int(state["points"])])}
+
 
 RECIPE = ExactRecipe(name="imitation_scaling/exact", problem=Layouts(), method=ClonedMoves(), iterations=9)
+_arm = RECIPE.replace(every=RECIPE.iterations)
 _few = {"layouts": 16}
-_open = {"walls": 0.0}
+_walled = {name: {"problem": {"walls": walls}} for name, walls in (("open", 0.0), ("sparse", 0.1))}
 
 CLAIM = Claim(
     name="imitation_scaling/exact",
     paper="arXiv 2410.18647, abstract",
-    statement="At 512 walks, walks in 512 layouts clone better than walks in 16; where layouts are alike, they do not.",
-    recipe=RECIPE,
+    statement="At 512 walks, walks in 512 layouts clone better than walks in 16, each with its own best reach of a vote, in "
+    "most of the worlds that are drawn; the less layouts differ, the less.",
+    recipe=_arm,
     arms={
-        "layouts_512": RECIPE,
-        "layouts_16": RECIPE.replace(method=_few),
-        "open_512": RECIPE.replace(problem=_open),
-        "open_16": RECIPE.replace(problem=_open, method=_few),
+        "layouts_512": _arm,
+        "layouts_16": _arm.replace(method=_few),
+        **{f"{name}_512": _arm.replace(**of) for name, of in _walled.items()},
+        **{f"{name}_16": _arm.replace(**of, method=_few) for name, of in _walled.items()},
     },
     expected=Ordering(relations=("layouts_512 > layouts_16 by 0.05",)),
     # without walls a few layouts show all there is to see
-    control=Ordering(relations=("open_512 > open_16 by 0.05",)),
+    dose=(*(f"{name}_512 > {name}_16" for name in _walled), "layouts_512 > layouts_16"),
     reported=Ordering(relations=("layouts_512 > layouts_16 in accuracy", "layouts_512 > layouts_16 in within")),
-    seeds=SEEDS[:20],
+    worlds={"problem.side": Between(low=4, high=12), "problem.walls": Between(low=0.15, high=0.45)},
+    grid={"method.reach": (0.0, 0.05, 0.1, 0.2, 0.4, 0.7)},
+    cost="walks",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1024)),
 )

@@ -39,6 +39,18 @@ def test_many_layouts_clone_better_than_many_walks_in_few() -> None:
     assert end(ClonedMoves())["success"] > end(ClonedMoves(layouts=8))["success"] + 0.1
 
 
+def test_a_vote_reaches_views_that_differ_in_few_neighbours() -> None:
+    def got(reach: float, voted: int) -> float:
+        method, votes = ClonedMoves(reach=reach), np.zeros((VIEWS, 4))
+        for side in range(9):
+            votes[voted * 9 + side, 0] = 1
+        reached = method.reached(votes).reshape(256, 9, 4)[..., 0]
+        assert (reached == reached[:, :1]).all() and reached[voted, 0] == 1
+        return float(reached[0, 0])
+
+    assert got(0.0, 1) == 0 and got(0.5, 1) == 0.5 and got(0.5, 7) == 0.125 and got(1.0, 255) == 1
+
+
 def test_walks_are_not_doubled_for_ever() -> None:
     state = RECIPE.method.start(Layouts(), np.random.default_rng(0)) | {"points": np.array(31.0)}
     with pytest.raises(ConfigError, match="at most 31 times"):

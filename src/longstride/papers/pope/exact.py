@@ -1,4 +1,4 @@
-"""The beginnings of `pope`, on tasks that the start never solves: one answer of 1,296 is right.
+"""The beginnings of `pope`, on tasks that the start hardly ever solves: one answer of 1,296 is right.
 
 Guided, an update teaches the end of an answer; then shorter beginnings have a success, and at last none is needed.
 Unguided, no group has a success, and nothing is learned.
@@ -17,7 +17,8 @@ tokens, which is the paper's explanation ("stitching") and here holds by constru
 """
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers
+from longstride.claims.worlds import Among, Between
+from longstride.exact.answers import Answers
 from longstride.exact.learner import recipe
 from longstride.exact.planned import Planned
 from longstride.methods import PPO, GroupRelative, Mean, MixedGroups
@@ -38,27 +39,40 @@ RECIPE = recipe(
         rate=8.0,
     ),
     iterations=40,
+    evaluations=20,
 )
 
 _plain = {"sampler": Groups(), "group": 32}
-_easy = {"problem": {"tasks": ((0.3,),) * 4}}
+_easier = {
+    name: RECIPE.replace(problem={"tasks": ((chance,),) * 4}) for name, chance in (("easy", 0.3), ("harder", 0.02))
+}
 
 # without guidance groups are as large as all that a guided task can play: the search has at most 32 answers
 CLAIM = Claim(
     name="pope/exact",
     paper="arXiv 2601.18779, abstract",
-    statement="Tasks that are never solved from their start are learned with beginnings of solutions, and not without.",
+    statement="Tasks that are hardly ever solved from their start are learned better with beginnings of solutions than "
+    "without, by as many answers, each at its own best step, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "pope": RECIPE,
         "guided_only": RECIPE.replace(method={"sampler": {"unguided": False}}),
         "hard_only": RECIPE.replace(method=_plain),
-        "easy_pope": RECIPE.replace(**_easy),
-        "easy_only": RECIPE.replace(**_easy, method=_plain),
+        **{f"{name}_pope": arm for name, arm in _easier.items()},
+        **{f"{name}_only": arm.replace(method=_plain) for name, arm in _easier.items()},
     },
     expected=Ordering(relations=("pope > hard_only by 0.2",)),
     # what is solved without guidance needs none
-    control=Ordering(relations=("easy_pope > easy_only by 0.02",)),
+    dose=(*(f"{name}_pope > {name}_only" for name in _easier), "pope > hard_only"),
     reported=Ordering(relations=("pope > guided_only",)),
-    seeds=SEEDS,
+    worlds={
+        "problem.tasks": Between(low=2e-4, high=3e-3, log=True, shape=(4, 1)),
+        "problem.vocabulary": Among(values=(5, 6, 7)),
+        "problem.spread": Between(low=0.5, high=2.0),
+    },
+    grid={"method.rate": (4.0, 12.0, 40.0, 120.0, 400.0, 1200.0, 4000.0, 12000.0)},
+    cost="samples",
+    equal_cost=True,
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1024)),
 )

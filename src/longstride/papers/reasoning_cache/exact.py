@@ -25,10 +25,10 @@ import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, CountOrZero
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum import Fixed
-from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import State
 from longstride.exact.learner import recipe
 from longstride.exact.walks import Walk, Walked
@@ -76,7 +76,7 @@ def _work(units: tuple[int, ...], context: int, horizon: int) -> tuple[Enumerabl
             ways[s, 0, (left - 2) * context + after if left > 1 else -1] = 1
             rewards[s, 0] = left == 1
     ways[-1, :, -1] = 1
-    start[[(n - 1) * context for n in units]] = 1 / len(units)
+    np.add.at(start, [(n - 1) * context for n in units], 1 / len(units))  # tasks of as much work are one state
     return EnumerableMDP(ways, rewards, start, np.arange(states) == states - 1, horizon), np.arange(states) % context
 
 
@@ -117,22 +117,33 @@ RECIPE = recipe(
 )
 
 _whole = {"problem": {"context": MORE * ROUND}, "method": {"states": 0, "turns": Fixed(limit=ROUNDS * ROUND)}}
-_small = {"units": (1, 2, 3)}
+_less = {name: {"units": units} for name, units in (("small", (1, 2, 3)), ("medium", (4, 8, 12)))}
 
 CLAIM = Claim(
     name="reasoning_cache/exact",
     paper="arXiv 2602.03773, abstract",
-    statement="What was trained in rounds does in eight what a long context, trained with the turns of three, does not.",
+    statement="What was trained in rounds does in eight what a long context, trained with the turns of three, does not, each "
+    "at its own best step, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "rounds": RECIPE,
         "long": RECIPE.replace(**_whole),
-        "small_rounds": RECIPE.replace(problem=_small),
-        "small_long": RECIPE.replace(method=_whole["method"], problem=_whole["problem"] | _small),
+        **{f"{name}_rounds": RECIPE.replace(problem=of) for name, of in _less.items()},
+        **{
+            f"{name}_long": RECIPE.replace(method=_whole["method"], problem=_whole["problem"] | of)
+            for name, of in _less.items()
+        },
     },
     expected=Ordering(relations=("rounds > long by 0.1",)),
     # work that three rounds have room for needs no more of them
-    control=Ordering(relations=("small_rounds > small_long by 0.05",)),
+    dose=(*(f"{name}_rounds > {name}_long" for name in _less), "rounds > long"),
     reported=Ordering(relations=("rounds > long in success_3",)),
-    seeds=SEEDS,
+    worlds={
+        "problem.units": Between(low=2, high=28, shape=(4,)),
+        "problem.works": Between(low=0.1, high=0.6),
+    },
+    grid={"method.rate": (0.4, 1.3, 4.0, 13.0, 40.0, 130.0)},
+    cost="turns",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1024)),
 )

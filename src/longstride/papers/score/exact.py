@@ -7,14 +7,14 @@ Stage I holds first attempts to where they were, so there is something to correc
 | place | choice | `score` | here |
 |---|---|---|---|
 | plan | two attempts, two stages | 20 iterations, then 20 | 60, then 10 |
-| roll out | second attempt | reads the first one | reads whether the first one looks right, which is so in 8 of 10 cases |
+| roll out | second attempt | reads the first one | reads whether the first one looks right, which is so in 6 to 8.5 of 10 cases |
 | credit | `AttemptCredit` | stage II with a bonus of 5 | the same |
 | update | `Reinforce` with `KLByTurn`, `KL` | 0.02 on the first attempt; 0.01 | 3 on the first attempt; 0.01 |
 | measure | `gain` | of held-out tasks | the same: second attempts after first ones as they were at the start |
 
 Deviations: a first attempt is one token of a table with a row for each training task, so nothing of it carries over to a
-held-out task; the second one keeps or revises, by a rule that is one for all tasks. A revision is right in half of the
-cases. As a table does not tire, the first attempt can be held much harder than a small model's.
+held-out task; the second one keeps or revises, by a rule that is one for all tasks. As a table does not tire, the first
+attempt can be held much harder than a small model's.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,10 @@ from functools import cache
 import numpy as np
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Share
 from longstride.curriculum import Fixed
-from longstride.exact.answers import SEEDS, Chance
+from longstride.exact.answers import Chance
 from longstride.exact.experiment import State
 from longstride.exact.learner import recipe
 from longstride.exact.walks import Walk, Walked
@@ -133,25 +134,36 @@ RECIPE = recipe(
 )
 
 _neither = {"credit": AttemptCredit(), "loss": _held, "later_credit": AttemptCredit()}
-_clear = {"problem": {"acuity": 1.0}}
+_clearer = {name: {"problem": {"acuity": acuity}} for name, acuity in (("clear", 1.0), ("hazy", 0.9))}
 
 CLAIM = Claim(
     name="score/exact",
     paper="arXiv 2409.12917, section 4 and abstract",
     statement="Where first attempts can be learned by heart, second attempts gain more on held-out tasks after a stage that "
-    "holds the first ones than where both are trained from the beginning.",
+    "holds the first ones than where both are trained from the beginning, each at its own best step, in most of the worlds "
+    "that are drawn.",
     recipe=RECIPE,
     arms={
         "two_stages": RECIPE,
         "no_bonus": RECIPE.replace(method={"later_credit": AttemptCredit()}),
         "neither": RECIPE.replace(method=_neither),
-        "clear_two_stages": RECIPE.replace(**_clear),
-        "clear_neither": RECIPE.replace(**_clear, method=_neither),
+        **{f"{name}_two_stages": RECIPE.replace(**of) for name, of in _clearer.items()},
+        **{f"{name}_neither": RECIPE.replace(**of, method=_neither) for name, of in _clearer.items()},
     },
     measure="gain",
     expected=Ordering(relations=("two_stages > neither by 0.05",)),
     # who sees whether the first attempt is right has never a reason to keep a wrong one
-    control=Ordering(relations=("clear_two_stages > clear_neither by 0.03",)),
+    dose=(*(f"{name}_two_stages > {name}_neither" for name in _clearer), "two_stages > neither"),
     reported=Ordering(relations=("two_stages > no_bonus", "no_bonus > neither")),
-    seeds=SEEDS,
+    worlds={
+        "problem.tasks": Between(low=4, high=16),
+        "problem.first": Between(low=0.15, high=0.6),
+        "problem.acuity": Between(low=0.6, high=0.85),
+        "problem.mends": Between(low=0.25, high=0.75),
+    },
+    grid={"method.rate": (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)},
+    cost="samples",
+    scale=(-0.6, 0.85),
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1030)),
 )

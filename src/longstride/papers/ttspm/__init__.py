@@ -11,7 +11,7 @@ coverage 1 - B(a, b + N) / B(a, b), which is as easy to fit.
 
 | place | choice | paper (R1-Distill-Qwen 1.5B and 7B; AIME, MATH-500, GPQA) | here |
 |---|---|---|---|
-| tasks | | benchmarks, difficulty as it is | puzzles; in the claim chains of drawn lengths; in the exact problem chances of Beta(0.15, 0.85), or 0.15 each |
+| tasks | | benchmarks, difficulty as it is | puzzles; in the claim chains of drawn lengths; in the exact problem chances of a Beta whose mean and concentration are drawn, or of the mean each |
 | roll out | parallel | up to 64 samples | `evaluation.attempts`: 64 |
 | roll out | sequential | rounds of rethinking | `trial.episodes`: each sees those before it |
 | measure | F(N) | hit at N | pass@N without bias, from all attempts; within@N of trials |

@@ -23,7 +23,7 @@ def run(problem: Any, method: Any, iterations: int = 2) -> dict[str, float]:
     state = method.start(problem, np.random.default_rng(0))
     for i in range(iterations):
         state = method.step(problem, state, np.random.default_rng(i + 1))
-    return problem.measures(state)
+    return problem.measures(method.solution(problem, state))
 
 
 def test_coverage_is_the_mean_of_pass_at_k() -> None:

@@ -13,7 +13,7 @@ from longstride.envs.judgements import swapped
 from longstride.envs.questions import VERDICT
 from longstride.models.load import save_policy
 from longstride.papers.j1.method import BothOrders
-from longstride.papers.j1.recipe import RECIPE
+from longstride.papers.j1.recipe import CLAIM, RECIPE
 from longstride.run.evaluation import evaluate_policy
 from longstride.run.recipe import Recipe
 from longstride.strategies.think_on import ThinkOn
@@ -70,3 +70,9 @@ def test_a_wait_takes_the_place_of_what_begins_the_verdict(home: Path) -> None:
     assert waits.name == "think_on_2_wait_before_Verdict:"
     found = evaluate_policy(bigram_policy(WORDS, SAYS), own(home), strategy=waits)
     assert {t.turns[0].text.rpartition(" ")[0] for t in found.trajectories} == {"sum wait sum wait sum Verdict :"}
+
+
+@pytest.mark.parametrize("name", ["rl", "short_rl"])
+def test_an_arm_of_the_claim_has_as_many_held_out_pairs_as_it_asks_for(name: str) -> None:
+    arm = CLAIM.arms[name]
+    assert isinstance(arm, Recipe) and len(arm.tasks.held_out(arm.evaluation.tasks)) == arm.evaluation.tasks

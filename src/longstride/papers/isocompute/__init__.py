@@ -7,7 +7,7 @@ alone, or that shares nothing, comes to the same with every n.
 
 | place | choice | report (Qwen2.5-7B-Instruct, Guru-Math) | here |
 |---|---|---|---|
-| problem | | 5,000 and 6,000 problems, easy and hard | puzzles; in the exact problem 20 of chances 0.3 to 0.003 that share features |
+| problem | | 5,000 and 6,000 problems, easy and hard | puzzles; in the exact problem 10 to 40 of chances 0.3 to 0.003 that share features |
 | plan | B problems, n rollouts | 32 to 1,024, 8 to 2,048; B fixed, or B n | `group_size`, B n fixed: 256; exact: B fixed |
 | credit | group-relative | GRPO, zero-variance groups dropped on hard problems | `GroupRelative`, `MixedGroups` |
 | update | rate | by the square root of B n, one step a batch | one step a batch, so B n and the rate stay |

@@ -7,16 +7,17 @@ the data, the relabelled goals, the n-step transitions and the target are the re
 
 | place | choice | paper | here |
 |---|---|---|---|
-| plan | walks without a task as data | OGBench | `PointMaze`, navigate, as in `sharsa` |
+| plan | walks without a task as data | OGBench | `PointMaze`, navigate, as in `sharsa`; the maze is drawn |
 | value | `NStep`, `HINDSIGHT` goals, SARSA | n = 25 or 50 against 1 | 25 against 1 |
-| value | V(s) toward r + gamma^h V(s') | networks, millions of updates | a table of cells, 10 updates |
+| value | V(s) toward r + gamma^h V(s') | networks, millions of updates | a table of cells, 200,000 transitions in 10 to 200 updates |
 | measure | what is compared | success | steps of shortest paths on which the value rises |
 
 Deviations: a state is the cell that the point is in, and a goal too, so the table cannot confuse places, as networks do:
 what function approximation adds is not shown. With networks of the size of the claim of `sharsa` it hides the effect
 (steps 12 cells or more from the goal in order, seeds 0 and 1: 0.52 with one step, 0.60 with 25). The effect is one of
-speed: on seeds 0 to 2 one step has 0.07 of the far steps in order after 10 updates, and 0.72 after 60, where 25 steps have
-0.68 after 10. Goals from the walk's own future are reached for sure within n steps, so values of near goals are too high,
+speed: with updates of 20,000 transitions at rate 1, on seeds 0 to 2, one step has 0.07 of the far steps in order after 10
+updates, and 0.72 after 60, where 25 steps have 0.68 after 10. More and smaller updates of as many transitions do not make
+up for it. Goals from the walk's own future are reached for sure within n steps, so values of near goals are too high,
 the more so the larger n is: in the U-maze, where no goal is far, 25 steps have 0.66 in order, and one step all.
 """
 
@@ -136,4 +137,11 @@ CLAIM = Claim(
     cost="transitions",
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
+)
+
+FINDING = (
+    "It holds in all 40 worlds [91, 100]: 25-step values rise along 0.852 of the steps to far goals, one-step values along 0.263 "
+    "(+0.589 [0.540, 0.635]), of as many transitions, each at the best of five numbers of updates and five rates. The lead "
+    "rises with the distance: 0.014 up to three cells, 0.294 up to six; and it is smaller in the medium maze (0.388) than in "
+    "the large and the giant one (0.69, 0.68). 25 steps are best at the lowest rate that was tried."
 )

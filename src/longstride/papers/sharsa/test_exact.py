@@ -36,3 +36,11 @@ def test_each_update_carries_a_success_one_step_or_up_to_25() -> None:
     for two in (after(1, 2), after(1, 2, together=2)):
         assert (two[distance == 1] > 0).any() and not two[distance > 1].any()
     assert (after(25, 1)[distance == 2] > 0).any() and not after(25, 1)[distance > 4].any()
+
+
+def test_a_rate_is_how_far_a_value_goes_towards_its_targets() -> None:
+    whole, half = (
+        method.step(FEW, method.start(FEW, np.random.default_rng(0)), np.random.default_rng(1))["values"]
+        for method in (TabularSarsa(batch=4000), TabularSarsa(batch=4000, rate=0.5))
+    )
+    assert whole.any() and np.allclose(half, 0.5 * whole)

@@ -15,12 +15,12 @@ in problems whose k `qvi_horizon` computes exactly.
 |---|---|---|---|---|
 | problem | | Atari, Procgen and MiniGrid with sticky actions | FrozenLake, 30 steps; `tasks.id` | `Tunnels`: forks of a bait and a tunnel, one action in ten slips |
 | roll out | greedy, then random | m episodes for a step | 200 | 2,000 |
-| update | Q^1 to Q^k | one network with k heads, Adam 1e-4, 10 passes | the same, 1e-3, 60 batches of 256 | Q^1 of step i + k - 1: means |
+| update | Q^1 to Q^k | one network with k heads, Adam 1e-4, 10 passes | the same, 1e-3, 60 batches of 256 | Q^1 of step i + k - 1: ridge regression |
 | update | what it learns from | steps from i on | the same | steps i to i + k - 1 |
-| plan | k | 1 to 5, the best of a run each | 3 | 3 |
+| plan | k | 1 to 5, the best of a run each | 3 | the effective horizon of the world that is drawn |
 | plan | end of an episode | nothing comes after it | `NStep.finite`, and the step is observed | the same |
 
-What one run cannot show: a lock (`lock_k_3`) has k = 1, and is not solved, for the random policy never opens it. The
+k alone is not all: a lock (no bait, one tunnel of 15 right actions) has k = 1, and is not solved, for the random policy never opens it. The
 paper's effective horizon has a second term for this, the logarithm of the episodes that estimates take.
 
 Deviations: in `sqirl/exact` tables stand for networks, so regression does not generalise, and untried actions have value 0;

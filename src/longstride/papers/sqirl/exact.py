@@ -150,3 +150,9 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902, 903),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "It holds in 82 % of the worlds [68, 91]: with as many steps as the effective horizon the plan has 0.895 of the best return, with "
+    "one step less 0.402 (+0.493 [0.419, 0.562]), each at the best of eight ridges, and none is behind. The more often actions slip, "
+    "the less it holds: in all worlds of the third that slips least, in 69 % of the one that slips most."
+)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.exact.worlds.chains import optimal_value, value_of
-from longstride.papers.sqirl.exact import SQIRL, Tunnels, qvi_horizon
+from longstride.papers.sqirl.exact import SQIRL, Tunnels, _means, qvi_horizon
 
 
 def solved(method: SQIRL, problem: Tunnels, seed: int = 0) -> float:
@@ -56,3 +56,20 @@ def test_a_plan_for_all_steps_is_finished() -> None:
     problem = Tunnels(rooms=1, depth=1)
     state = SQIRL().start(problem, np.random.default_rng(0)) | {"planned": np.array(2)}
     assert SQIRL().step(problem, state, np.random.default_rng(0)) is state
+
+
+@pytest.mark.parametrize(("short", "k"), [(0, 3), (1, 2), (2, 1), (5, 1)])
+def test_k_of_0_is_the_effective_horizon_less_what_it_is_short_of(short: int, k: int) -> None:
+    problem = Tunnels(rooms=1)
+    assert problem.effective_horizon == 3
+    state = SQIRL().start(problem, np.random.default_rng(0))
+    relative, plain = (
+        method.step(problem, state, np.random.default_rng(1)) for method in (SQIRL(k=0, short=short), SQIRL(k=k))
+    )
+    assert (relative["policy"] == plain["policy"]).all()
+    assert SQIRL(episodes=7).spent(problem, relative) == {"samples": 7}
+
+
+def test_a_ridge_adds_episodes_that_return_nothing() -> None:
+    values, tried = _means(np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([2.0, 4.0, 3.0]), 1.0, (2, 2))
+    assert values.tolist() == [[0, 2], [1.5, 0]] and tried.tolist() == [[False, True], [True, False]]

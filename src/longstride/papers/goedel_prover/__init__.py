@@ -20,8 +20,8 @@ better than keeping none.
 On your own model and puzzles: `longstride train goedel_prover model=MODEL tasks.puzzles.type=SOURCE`; a puzzle of your own says in
 `complaint` what is wrong, and in `rest` what is left to be done.
 
-`exact.py` has two mechanisms in small, computed: 6 steps that are right with a known chance, of which those before the first wrong one
-are kept; and a linear policy that is trained on, whose average with its start is less sure of itself where it is wrong (`averaged`
+`exact.py` has two mechanisms in small, computed: steps that are right with a known chance, of which those before the one that is
+said to be the first wrong one are kept, in one chain of attempts or several; and a linear policy that is trained on, whose average with its start is less sure of itself where it is wrong (`averaged`
 against `trained`, both measured as pass@32).
 
 Deviations: statements written by another model, their variants, negations and the rounds of expert iteration before RL are left out; RL

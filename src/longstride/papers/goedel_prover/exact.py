@@ -170,3 +170,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "It holds in all 40 worlds: of twelve attempts a prover that is told solves 0.81 and a blind one 0.47 (+0.34 "
+    "[0.30, 0.39]). Told, it is best in one chain; blind, any division is as good. The more often the verifier is "
+    "right, the larger the lead, 0.21 where that is a third to a half of its words; where it names any step "
+    "whatever nothing is gained or lost, by chains of one attempt."
+)

@@ -173,3 +173,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "The gain is smaller than was claimed: 0.158 and 0.116 (+0.042 [0.022, 0.064]), above 0.1 in 18 % of the "
+    "worlds [9, 32], and in 33 % the fine-tuned judge gains more. It is best where it acts at random: the teacher "
+    "looks again too often. After all waits RL is still right more often, 0.742 and 0.635, since it begins "
+    "higher; a look is worth as much to both. With few lines RL sees all in its first thought."
+)

@@ -17,7 +17,7 @@ features f_i, their changes d_i and rewards r_i of a mesh:
 | problem | a diffusion of known value | Brownian motion and linear-quadratic control | Ornstein-Uhlenbeck, reward X^2, discounted | the same, undiscounted |
 | problem | others | | a shaken pendulum (`/pendulum`), walks of your own (`/recorded`) | |
 | function | | parametric families that hold the value | a network of time and state | two features, which hold it |
-| data | walks on a mesh | one after the other | 200, mesh 0.02, transitions exact | 50 an iteration, mesh 0.01 |
+| data | walks on a mesh | one after the other | 200, mesh 0.02, transitions exact | 50 an iteration, the best mesh of nine |
 | update | orthogonality | CTD(0), CTD(lambda), and solved (LSTD, GTD) | CTD(0); `lam` for CTD(lambda), by lambda-returns | solved, with f itself as test function |
 | update | martingale loss | gradient Monte Carlo | `lam=1` | solved |
 | update | what is warned of | mean-square TD | `residual=true` | solved |

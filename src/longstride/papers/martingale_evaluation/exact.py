@@ -108,3 +108,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "It holds in 80 % of the worlds [65, 90], and the mean square is ahead in none: its error is 0.33 and "
+    "orthogonality's 0.03 (+0.31 [0.23, 0.39]), each on its best mesh of nine. The mean square's best is three "
+    "steps, where the quadratic variation is small and the mesh itself costs; on a fine mesh of 256 it is 0.69 "
+    "off. The faster the state reverts, the farther off it stays."
+)

@@ -6,7 +6,7 @@
 | update | `NashMP` | least squares on pairs, two iterations a phase | both steps in closed form, one `mixed` in log-probabilities |
 | update | eta | beta 10 / 9 | 2 beta |
 | cost | query | labels of pairs | the chance to win against a policy, for all answers: two an iteration |
-| beside | `MirrorDescentPlay`, `NashMD` | `loss.every=1` | one query an iteration; best rate of ten |
+| beside | `MirrorDescentPlay`, `NashMD` | `loss.every=1` | one query an iteration |
 
 Win rates are exact.
 """
@@ -122,4 +122,11 @@ CLAIM = Claim(
     cost="queries",
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
+)
+
+FINDING = (
+    "Open: mirror prox is ahead by 5.9 digits in the mean [4.1, 7.7], but by three in 57 % of the worlds only "
+    "[42, 71]. It depends on how strong the hold is: from 0.01 to 0.02 all worlds, from 0.04 on hardly any, where "
+    "descent at its best rate is as exact too. The surer the circle, the larger the lead. Nash-MD ends at 4.0 "
+    "digits."
 )

@@ -3,12 +3,12 @@
 | place | choice | `preference_tuning` | here |
 |---|---|---|---|
 | problem | `Line` | puzzles | 60 answers on a line, reward a bump |
-| problem | peak | | in, or out of, the reference's mass: at 0.75 or at 0.25; the reference around 0.25 |
+| problem | peak | | from 0.5 to 1, where the reference around 0.25 has little mass |
 | roll out | pairs | siblings | 64 an iteration, Bradley-Terry labels |
-| update | loss | `DPO` with beta 0.1, or likelihood | the same, 4 gradient steps |
+| update | loss | `DPO` with beta 0.1, or likelihood | the same, 4 gradient steps, the best rate of eight |
 
 On this line pairs from the policy make most of the difference: with them the likelihood alone gets as far as DPO
-(`on_policy` and `both` in the claim), and a negative gradient alone gets half-way (`negative`). The policy has features
+(`on_policy` and `both` in the claim), and a negative gradient alone gets most of the way (`negative`). The policy has features
 that neighbours share, so it generalises along the line; offline pairs are drawn anew in each iteration, which favours the
 offline arms.
 """
@@ -158,4 +158,11 @@ CLAIM = Claim(
     # a step so long that it jumps is lucky in some worlds, so more of them choose
     tuning_seeds=tuple(range(900, 908)),
     seeds=tuple(range(1000, 1040)),
+)
+
+FINDING = (
+    "It holds in 75 % of the worlds [60, 86]: the reward is 0.82 and 0.16 (+0.66 [0.52, 0.78]). On-policy pairs "
+    "alone come to 0.79 by likelihood, level with both; a negative gradient alone to 0.59. In seven worlds the "
+    "peak is so far off that neither side finds it, and in three so near that likelihood on the reference's pairs "
+    "does as well."
 )

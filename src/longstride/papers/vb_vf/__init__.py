@@ -22,7 +22,7 @@ On your own model and tasks, both sides:
 
 The exact problem (`exact`) has the paper's bi-level reward, the steps that are left when the answer is there, for a
 table over 8 kinds of prompts and styles of six speeds: `ClonedTraces` is the likeliest distribution of styles of n right
-traces, `Verified` the best one at the worst reward that n rewards allow. A style makes one of `needed` steps towards
+traces, sharpened as is best for it, `Verified` the best one at the worst reward that n rewards allow. A style makes one of `needed` steps towards
 the answer at each token with its own probability, so the time to the answer is a sum of geometric ones, and every
 reward is exact.
 

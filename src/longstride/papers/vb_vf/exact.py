@@ -167,3 +167,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "It holds in 73 % of the worlds [57, 84], and the clone is ahead in none: the reward grows by 236 and by 203 "
+    "steps (+34 [28, 40]), each at its best. The clone's best is close to the style that came most often, which "
+    "at a large budget is one of all that end in time. At the smallest budget that leaves little to gain (5.04 "
+    "and 4.82). The more steps an answer needs, the larger the lead."
+)

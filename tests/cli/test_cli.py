@@ -253,6 +253,9 @@ def test_ctrl_c_prints_the_command_that_resumes(trainer: FakeTrainer, capsys: py
     trainer.error = None
     assert main(command[command.index("train") :]) == 0
     assert trainer.calls[1][1:] == (Path("my runs"), True)
+    assert "my runs" in shlex.split(capsys.readouterr().out.splitlines()[-1]), (
+        "the command of what comes next is one too"
+    )
 
 
 @pytest.mark.parametrize("wrapped", [False, True])

@@ -1,6 +1,7 @@
 """`longstride claim`: runs a paper's effect at laptop scale and judges it; the result is kept under claims/."""
 
 import argparse
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
                 results.append(run_claim(claim, FOLDER, seeds, watch, args.jobs, _place(name, claim)))
             write_pages(FOLDER, results[-1])
         except KeyboardInterrupt:
-            again = " ".join(["--all"] if args.all else [args.name])
+            again = "--all" if args.all else shlex.quote(args.name)
             count = "" if args.seeds is None else f" --seeds {args.seeds}"
             count += " --pilot" * args.pilot + " --freeze" * args.freeze
             jobs = "" if args.jobs == 1 else f" --jobs {args.jobs}"

@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(recipe, Recipe):
         # answers are held back where they are given to pages; any episode can be played several times
         other = "check_again" if "browser" in type(recipe.tasks).model_fields else "best_of attempts=4"
-        say(f"more:   {program()} eval {folder} --strategy direct --strategy {other}")
+        say(f"more:   {program()} eval {shlex.quote(str(folder))} --strategy direct --strategy {other}")
     return 0
 
 

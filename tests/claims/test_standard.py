@@ -16,7 +16,7 @@ from scipy.special import ndtri, stdtrit
 from longstride import papers
 from longstride.claims import frozen as freezing
 from longstride.claims.claim import setting
-from longstride.claims.controls import rise, void
+from longstride.claims.controls import learns_nothing, rise, void
 from longstride.claims.curves import at_equal_cost, costs_differ, matched
 from longstride.claims.frozen import SUFFIX, freeze, frozen_at, hash_of, kept_beside
 from longstride.claims.kept import read_kept
@@ -343,6 +343,30 @@ def test_a_setting_of_one_of_several_is_found_by_its_number():
     data = {"levels": [{"rate": 1.0}, {"rate": 2.0}], "rate": 3.0}
     places = ("levels.1.rate", "levels.2.rate", "levels.x.rate", "levels.1", "rate.0")
     assert [setting(data, place) for place in places] == [2.0, None, None, {"rate": 2.0}, None]
+
+
+@pytest.mark.parametrize(
+    ("design", "means", "warns"),
+    [
+        ({}, [0.0, 0.04], True),
+        ({}, [0.0, 0.06], False),
+        ({"scale": (-10.0, 10.0)}, [-9.5, -9.9], True),
+        ({"lower_is_better": True}, [0.0, 0.0], False),
+        ({"tuned_by": "loss"}, [0.0, 0.0], False),
+        ({}, [], False),
+    ],
+)
+def test_an_arm_that_learns_nothing_at_any_setting_is_pointed_at(design: Any, means: list[float], warns: bool):
+    said = learns_nothing(design, [[{"method.rate": 1.0}, mean] for mean in means])
+    assert said.startswith("at the floor at each of them") == warns and bool(said) == warns
+
+
+def test_the_page_of_a_claim_points_at_an_arm_that_learns_nothing(tmp_path: Path):
+    result = run_claim(CLAIM, tmp_path)
+    assert "at the floor at each" not in page(result, drawn=True)
+    result["tuned"]["slips"]["tried"] = [[changes, 0.01] for changes, _ in result["tuned"]["slips"]["tried"]]
+    line = next(line for line in page(result, drawn=True).splitlines() if line.startswith("- slips: "))
+    assert "the best of 6; at the floor at each of them, so" in line
 
 
 class TestStages:

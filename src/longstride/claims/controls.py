@@ -6,7 +6,7 @@ where an arm of it stands at the floor or the ceiling, and where its arms are eq
 nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -42,11 +42,33 @@ def void(claim: Claim, relation: Relation, better_ST: np.ndarray, worse_ST: np.n
     if not measure.startswith("gained_"):
         if min(at) < low or max(at) > high:
             return f"{measure} leaves the scale of the claim, {low:g} to {high:g}"
-        if min(at) < low + EDGE * (high - low) or max(at) > high - EDGE * (high - low):
-            return f"an arm of it is at {'the floor' if min(at) < low + EDGE * (high - low) else 'the ceiling'}"
+        if edges := [
+            edge for edge in ("the floor", "the ceiling") if edge in {_edge(value, claim.scale) for value in at}
+        ]:
+            return f"an arm of it is at {edges[0]}"
     if np.abs(better_ST.mean(1) - worse_ST.mean(1)).max() < LEVEL * (high - low):
         return "its arms are equal by algebra"
     return ""
+
+
+def learns_nothing(design: Mapping[str, Any], tried: Sequence[Sequence[Any]]) -> str:
+    """A warning where an arm is at the floor of the scale at every setting that was tried: what the effect is over may
+    be a setting that is not in the grid. Empty where it is not, and where the lowest or another measure was sought.
+
+    Args:
+        design: of the claim (`Claim.design`).
+        tried: changes and mean of each combination (`claims.tuning`).
+    """
+    if not tried or design.get("lower_is_better") or design.get("tuned_by"):
+        return ""
+    low = all(_edge(mean, design.get("scale", (0.0, 1.0))) == "the floor" for _, mean in tried)
+    return "at the floor at each of them, so a setting that is not in the grid may be at fault" if low else ""
+
+
+def _edge(value: float, scale: Sequence[float]) -> str:
+    low, high = scale
+    near = EDGE * (high - low)
+    return "the floor" if value < low + near else "the ceiling" if value > high - near else ""
 
 
 def rise(relations: Sequence[str], differences: Sequence[np.ndarray]) -> dict[str, Any]:

@@ -121,6 +121,7 @@ def _stages(claim: "Claim", silent: bool) -> dict[str, Any]:
 
 def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) -> dict[str, Any]:
     """Tunes the arms of a claim and runs its pilot; writes what is frozen where that is asked for."""
+    from longstride.claims.controls import learns_nothing
     from longstride.claims.frozen import freeze
     from longstride.claims.pilot import told
     from longstride.claims.runner import prepare
@@ -135,7 +136,8 @@ def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) ->
     for arm, of in tuned.items():
         chosen = ", ".join(f"{key}={value}" for key, value in of["chosen"].items()) or "not tuned"
         ends = f"; at an end of the grid: {', '.join(of['ends'])}" if of["ends"] else ""
-        say(f"  {arm}: {chosen}{ends}")
+        floor = f"; {said}" if (said := learns_nothing(claim.design, of["tried"])) else ""
+        say(f"  {arm}: {chosen}{ends}{floor}")
     if args.freeze:
         say(f"  frozen in {_place(name, claim)}: commit that, then run the claim")
     return found

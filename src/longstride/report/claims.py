@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longstride.claims.claim import SPENT
+from longstride.claims.controls import learns_nothing
 from longstride.claims.kept import read_kept
 from longstride.claims.pilot import told
 from longstride.claims.runner import CHECKS
@@ -228,7 +229,8 @@ def _fairness(result: dict[str, Any]) -> list[str]:
         if of["tried"]:
             chosen = ", ".join(f"`{key}` = {value}" for key, value in of["chosen"].items())
             ends = f"; at an end of its grid: {', '.join(of['ends'])}" if of["ends"] else ""
-            lines.append(f"- {arm}: {chosen}, the best of {len(of['tried'])}{ends}")
+            floor = f"; {said}" if (said := learns_nothing(result.get("design", {}), of["tried"])) else ""
+            lines.append(f"- {arm}: {chosen}, the best of {len(of['tried'])}{ends}{floor}")
     if lines:
         lines = ["", "Arms enter at their best on other seeds:", "", *lines]
     if cost := result.get("design", {}).get("cost"):

@@ -21,7 +21,7 @@ from longstride.papers.inpo.method import Against
 from longstride.rewards import InTurn
 
 ETA, TAU = 0.8, 0.2
-INPO = SelfPlay(loss=IPO(tau=ETA), share=TAU / ETA, pairs=0, updates=4000, rate=0.8)
+INPO = SelfPlay(loss=IPO(tau=ETA), share=TAU / ETA, pairs=0, updates=4000, rate=1.6)
 
 
 def played(v: int, seed: int = 0) -> tuple[PreferenceGame, np.ndarray]:
@@ -71,7 +71,7 @@ def test_labels_have_the_chances_of_the_game_and_pairs_those_of_the_policy() -> 
 
 def test_iterated_over_all_pairs_it_ends_at_the_equilibrium() -> None:
     problem = Duel(answers=5, strength=0.5)
-    method = SelfPlay(loss=IPO(tau=1.0), share=0.5, pairs=0, updates=300, rate=0.8)
+    method = SelfPlay(loss=IPO(tau=1.0), share=0.5, pairs=0, updates=300, rate=1.6)
     state = method.start(problem, np.random.default_rng(0))
     for i in range(40):
         state = method.step(problem, state, np.random.default_rng(i))
@@ -82,7 +82,7 @@ def test_dpo_over_all_pairs_finds_the_reward_of_transitive_preferences_and_fixes
     rng = np.random.default_rng(3)
     preferences, reference = transitive(rng, 4, 1.0), log_softmax(rng.normal(size=4))
     reward = np.log(preferences[:, 0] / preferences[0])
-    method = SelfPlay(loss=DPO(beta=1.0), share=1.0, pairs=0, updates=4000, rate=4.0)
+    method = SelfPlay(loss=DPO(beta=1.0), share=1.0, pairs=0, updates=4000, rate=1.0)
     state = {"preferences": preferences, "reference": reference, "policy": reference, "queries": np.array(0.0)}
     found = method.step(Duel(), state, rng)["policy"]
     assert found == pytest.approx(log_softmax(reference + reward), abs=1e-6)
@@ -91,7 +91,8 @@ def test_dpo_over_all_pairs_finds_the_reward_of_transitive_preferences_and_fixes
 def test_the_recipe_states_what_is_asked() -> None:
     method = RECIPE.method
     assert isinstance(method, SelfPlay) and isinstance(method.loss, IPO) and isinstance(RECIPE.problem, Duel)
-    assert method.share == pytest.approx(RECIPE.problem.strength / method.loss.tau)
+    assert method.held(RECIPE.problem) == pytest.approx(RECIPE.problem.strength / method.loss.tau)
+    assert method.replace(share=0.7).held(RECIPE.problem) == 0.7
 
 
 def test_the_loss_of_a_language_model_has_the_margin_of_the_paper() -> None:
@@ -115,7 +116,8 @@ def test_the_recipe_that_acts_has_the_hold_of_the_exact_one() -> None:
     method = RECIPE.method
     assert isinstance(method, SelfPlay) and isinstance(method.loss, IPO)
     loss = recipe.RECIPE.loss
-    assert isinstance(loss, TwoAnchors) and (loss.tau, loss.share, loss.every) == (method.loss.tau, method.share, 1)
+    assert isinstance(loss, TwoAnchors) and (loss.tau, loss.every) == (method.loss.tau, 1)
+    assert loss.share == pytest.approx(method.held(RECIPE.problem))
 
 
 def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
-from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.papers.r_mcts.method import shared, surprises
 from longstride.stats import Ordering
@@ -145,23 +145,39 @@ def walked(problem: DeadEnds, a: Place, b: Place) -> list[tuple[int, int]]:
 
 
 RECIPE = ExactRecipe(name="r_mcts/exact", problem=DeadEnds(), method=SearchCloning(), iterations=100, every=100)
-_best, _open = {"data": "best_paths"}, {"depth": 0}
+_best = {"method": {"data": "best_paths"}}
+_doses = {f"depth_{k}": RECIPE.replace(problem={"depth": k}) for k in (0, 1, 3)}
 
 CLAIM = Claim(
     name="r_mcts/exact",
     paper="arXiv 2410.02052, section 3.3",
-    statement="A policy cloned from whole traversals recovers from errors, one cloned from best paths does not.",
+    statement="A policy cloned from whole traversals recovers from errors, one cloned from the best paths of as many searches "
+    "does not, each at its own best exploration and prior, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "traversals": RECIPE,
-        "best_paths": RECIPE.replace(method=_best),
+        "best_paths": RECIPE.replace(**_best),
         "no_reflection": RECIPE.replace(method={"reflect": False}),
-        "open_traversals": RECIPE.replace(problem=_open),
-        "open_best_paths": RECIPE.replace(problem=_open, method=_best),
+        **{f"{depth}_traversals": arm for depth, arm in _doses.items()},
+        **{f"{depth}_best_paths": arm.replace(**_best) for depth, arm in _doses.items()},
     },
     expected=Ordering(relations=("traversals > best_paths by 0.1",)),
-    # where a wrong branch leads nowhere, there is nothing to come back from
-    control=Ordering(relations=("open_traversals > open_best_paths by 0.02",)),
+    # where a wrong branch leads nowhere, there is nothing to come back from; the deeper it leads, the more there is
+    dose=tuple(f"{depth}_traversals > {depth}_best_paths" for depth in _doses),
     reported=Ordering(relations=("no_reflection > traversals in expansions", "best_paths > no_reflection")),
-    seeds=SEEDS,
+    worlds={
+        "problem.length": Between(low=4, high=9),
+        "problem.depth": Between(low=1, high=4),
+        "problem.slip": Between(low=0.05, high=0.3),
+        "problem.horizon": Between(low=15, high=50),
+    },
+    # an iteration is a search of at most 40 expansions
+    grid={
+        "method.search.exploration": (0.01, 0.03, 0.1, 0.3, 1.0),
+        # from a policy that does in a place what it saw done there to one that is nearly even
+        "method.prior": (1e-13, 1e-11, 1e-2, 1e-1, 1.0),
+    },
+    cost="iterations",
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1000, 1040)),
 )

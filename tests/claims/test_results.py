@@ -175,8 +175,8 @@ def test_a_setting_a_seed_or_a_relation_that_is_otherwise_is_named():
     ]
     arms = dict(claim.arms) | {"none": claim.arms["none"].replace(method={"group": 4})}
     assert moved(arms=arms) == ["none: method.group: None, now 4"]
-    assert moved(seeds=claim.seeds[:3]) == [f"seeds: {result['seeds']}, now [100, 101, 102]"]
-    assert moved(control=None) == ["control: ['alike_group > alike_batch by 0.02'], now []"]
+    assert moved(seeds=claim.seeds[:3]) == [f"seeds: {result['seeds']}, now [1000, 1001, 1002]"]
+    assert moved(reported=None) == ["reported: ['group > none', 'group > batch in success'], now []"]
     gone = result | {"recipe": result["recipe"] | {"episodes": 256}}
     assert differences(claim, gone) == ["its settings are of a form that is gone: episodes: unknown key 'episodes'"]
 

@@ -128,3 +128,11 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1030)),
 )
+
+FINDING = (
+    "It stays open: divided by their own length episodes end 4.5 turns longer [2.6, 6.5] (11.1 and 6.6) at the same success (0.659), by "
+    "more than a turn in 57 % of the worlds [39, 73], and in 13 % they are shorter. At the steps with which both succeed most "
+    "what a lost episode does is decided early and by chance. The bias is there where failures remain: the oftener a right turn "
+    "leads astray, the larger it is, and it is gone with the turns beyond those of a success (0.2 with one of them). A mean over all "
+    "tokens lies between the two, 1.0 [-0.3, 2.5] turns above the constant."
+)

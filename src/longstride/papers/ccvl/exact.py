@@ -166,3 +166,11 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),
 )
+
+FINDING = (
+    "The earlier effect is gone: a confidence chosen while acting is worth 0.634, one of a fixed degree 0.614 (+0.020 [-0.001, 0.045]), "
+    "each at its own best of six scales of the bound; it leads by 0.05 in 21 % of the worlds [9, 40]. The one world had noisy data of "
+    "an expert's beside calm ones of anyone's; where the noise of both is drawn there is less to choose between. It leads by more the "
+    "fewer data there are and the more of them "
+    "are an expert's; with 8,000 samples it is 0.084."
+)

@@ -1,4 +1,4 @@
-"""The sampler of `dars`, where its effect is large: a base that is weak at tasks which it cannot tell from easier ones.
+"""The sampler of `dars`, where it has something to do: a base that is weak at tasks which it cannot tell from easier ones.
 
 A group's part of the gradient grows with p (1 - p), so of two tasks that look alike to the policy the easier one wins
 and the answer to the other is lost. More rollouts of the hard one hold the balance, and pass@k rises.
@@ -11,8 +11,9 @@ and the answer to the other is lost. More rollouts of the hard one hold the bala
 | update | `PPO` over the whole batch | two passes, mean over tokens | one step, the same |
 
 Deviations: tasks are enumerable (`exact.answers`), an answer is one token. The arm that is compared plays 32 answers of
-every task, and is read where it has played as many as the sampler. What the sampler raises is pass@k alone: the share of single answers that are
-right is lower with it, as it has to be where the policy splits its answers between two tasks.
+every task, and is read where it has played as many as the sampler. At one step the sampler raises pass@k alone, and the
+share of single answers that are right is lower with it, as it has to be where the policy splits its answers between two
+tasks; at its own best step, which is longer, it is higher.
 """
 
 from longstride.claims.claim import Claim
@@ -81,4 +82,12 @@ CLAIM = Claim(
     equal_cost=True,
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),
+)
+
+FINDING = (
+    "It stays open: by as many answers more rollouts of hard tasks end 0.043 [0.030, 0.056] above uniform groups of 32 in pass@32, "
+    "each at its own best of six steps, and by the margin of 0.03 in 58 % of the worlds [39, 76]. At its own best step, a quarter of "
+    "the one at which it lost the hard tasks, a uniform group raises pass@32 a little too (0.880 at the end, 0.865 where nothing is "
+    "learned; the sampler 0.924). The harder the tasks, the larger the lead; it does not rise all the way with the share of tasks that "
+    "look alike (0.006, 0.073, 0.043)."
 )

@@ -1,7 +1,8 @@
 """The baseline of `grpo`, where its noise can be computed: a group's own mean against the mean of the batch.
 
 An update of sampled answers is the exact gradient of success and noise. A right answer to an easy task says little, and
-a baseline of the task's own keeps it from weighing much; the mean of a batch of easy and hard tasks does not.
+a baseline of the task's own keeps it from weighing much; the mean of a batch of easy and hard tasks does not, but is that
+of more answers.
 
 | place | choice | `grpo` | here |
 |---|---|---|---|
@@ -95,4 +96,11 @@ CLAIM = Claim(
     cost="samples",
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
+)
+
+FINDING = (
+    "The earlier effect is gone: updates under the mean of the group and under that of the batch are as near to the exact gradient, "
+    "0.710 and 0.706 (+0.005 [-0.003, 0.013]), and the group leads by 0.02 in 25 % of the worlds [14, 40]. Where tasks are alike the "
+    "batch is nearer by 0.039, as its mean is that of more answers; what tasks differ by takes this away, and no more. Both are far above "
+    "no baseline (0.575). The one world had a task that is nearly always and one that is hardly ever solved among four."
 )

@@ -163,3 +163,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),
 )
+
+FINDING = (
+    "The effect is there and small: 512 layouts clone better than 16 in every world, by 0.041 [0.033, 0.050] (0.904 and 0.864), and by the "
+    "margin of 0.05 in 29 % of them [15, 49]. Where votes reach views that differ in a few neighbours, each arm's by its own best "
+    "weight, 16 layouts lose little; the 0.29 of the one world was that a view which was not seen was answered at random. Without walls "
+    "there is no difference, with few 0.016."
+)

@@ -1,7 +1,7 @@
 """The beginnings of `pope`, on tasks that the start hardly ever solves: one answer of 1,296 is right.
 
 Guided, an update teaches the end of an answer; then shorter beginnings have a success, and at last none is needed.
-Unguided, no group has a success, and nothing is learned.
+Unguided, hardly any group has a success, and little is learned.
 
 | place | choice | `pope` | here |
 |---|---|---|---|
@@ -75,4 +75,10 @@ CLAIM = Claim(
     equal_cost=True,
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),
+)
+
+FINDING = (
+    "It holds in 92 % of the worlds [74, 98]: by as many answers beginnings solve 0.948 of the tasks and groups without them 0.286 (+0.662 "
+    "[0.545, 0.769]), each at its own best of eight steps; after three times as many answers these come to 0.636. Where one answer "
+    "in 50 is right there is nothing between them."
 )

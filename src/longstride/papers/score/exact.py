@@ -167,3 +167,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1030)),
 )
+
+FINDING = (
+    "It stays open: after a stage that holds first attempts second ones gain more in all 30 worlds, by 0.046 [0.038, 0.053] (0.198 and "
+    "0.152), by the margin of 0.05 in 47 % of them [30, 64]. Trained together, both attempts do best at a tenth of the step, "
+    "at which first attempts are not learned by heart so soon: of the 0.135 that was kept at one step a third is left. The less clear it "
+    "is whether an attempt is right, the larger it is on average (0.016, 0.026, 0.046), and the bonus of the second stage adds nothing."
+)

@@ -68,7 +68,8 @@ def test_stages_are_sampled_within_their_horizons() -> None:
 
 def test_cloning_makes_a_start_that_succeeds_and_none_has_no_gradient() -> None:
     arms = webagent_r1_start.CLAIM.arms
-    assert after(arms["cloned"], 0)[1]["success"] > 0.2
+    state, measured = after(arms["cloned"], 0)
+    assert measured["success"] > 0.2 and state["samples"] == 3 * 4, "demonstrations cost samples"
     state, measured = after(arms["not_cloned"], 3)
     assert measured["success"] < 1e-3
     np.testing.assert_allclose(state["logits"], after(arms["not_cloned"], 0)[0]["logits"], atol=0.05)

@@ -6,13 +6,13 @@ nothing to believe in, and plain values are right.
 
 | place | choice | paper | here |
 |---|---|---|---|
-| problem | `LoggedWorld` | the theorems' tables; D4RL | 20 states of 5 actions, of which the data holds 2 |
+| problem | `LoggedWorld` | the theorems' tables; D4RL | 10 to 40 states of 4 to 8 actions, of which the data holds 2 |
 | value | the gap of `control.conservative` | CQL(H), T = 1 | the same, over all actions |
 | value | weight | from the theorems' concentration, or 1 to 10 | 0.1 |
 | measure | `overestimate` | difference of predicted and true values (table 4) | the same, computed |
 
-Deviations: a table, full batches, and values that start anywhere between 0 and the largest possible. On seeds 0 to 3 plain
-values are 2.39 too high and conservative ones 0.15 too low; with data that holds all actions -0.01 and 0.20 too low.
+Deviations: a table, full batches, and values that start anywhere between 0 and the largest possible. What the data does not
+hold stays where it started under plain values, so the step decides little.
 """
 
 from longstride.claims.claim import Claim
@@ -60,4 +60,10 @@ CLAIM = Claim(
     cost="iterations",
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1030)),
+)
+
+FINDING = (
+    "It holds in 93 % of the worlds [79, 98]: plain values are 2.618 too high and conservative ones 0.005 (+2.613 [2.122, 3.115]), each "
+    "at the best of six steps, and the policy is better too (0.549 and 0.368 of the scale). It grows with the discount, from 1.360 "
+    "below 0.86 to 3.992 above 0.9, and with the actions that the data lacks: 1.733 and 1.949 where it holds four and three."
 )

@@ -6,7 +6,7 @@ is reached, and the tasks that need more are never solved. Taken in turns, both 
 | place | choice | `siri` | here |
 |---|---|---|---|
 | plan | `Cosine` | 128 to 48 tokens, cycles of 12 iterations, three of them | 40 to 10 turns, the same |
-| plan | groups of one task | 8 answers | 16 episodes, four tasks of 2 to 14 useful turns |
+| plan | groups of one task | 8 answers | 16 episodes, four tasks of 1 to 16 useful turns |
 | credit | `GroupRelative` | (r - mean) / deviation | the same |
 | update | `PPO` | mean over tokens, two passes | the same, one step |
 | measure | `success`, `length` | | exact, within 40 turns |
@@ -71,4 +71,10 @@ CLAIM = Claim(
     cost="samples",
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),
+)
+
+FINDING = (
+    "It holds in all 24 worlds [86, 100]: after as many episodes the cycle ends with 9.60 turns and a constant long limit with 11.72 "
+    "(2.118 fewer [1.558, 2.758]), each at the step with which it succeeds most, at equal success (0.965 and 0.978). It rises "
+    "with how low the limit goes: 0.434 at 30 turns, 1.563 at 20. A constant short limit solves 0.541."
 )

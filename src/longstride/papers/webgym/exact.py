@@ -6,10 +6,10 @@ success may take any number of detours, and they are imitated with the rest. Und
 | place | choice | `webgym` | here |
 |---|---|---|---|
 | plan | `PerDifficulty` | 6, 10, 16 turns; tests at 24 | 6, 12, 24; tests at 40 |
-| plan | tasks, uniform | difficulty is the number of facts | of useful turns: 2, 6 and 14; 16 episodes each |
+| plan | tasks, uniform | difficulty is the number of facts | of useful turns: three of 1 to 16; 16 episodes each |
 | credit | `RecentSuccesses` | 256 of the last 4 iterations | all of this iteration |
 | credit | `FilteredBC(drop_unchanged=True)` | turns after which the page looks the same | a detour changes the page, so none is left out |
-| update | passes, rate | 2 epochs, 5e-4 | one step, 16 logits |
+| update | passes, rate | 2 epochs, 5e-4 | one step, of a length that is tuned |
 
 Deviations: an episode is a walk (`exact.walks.SearchWalk`), a detour is a wasted turn; every arm stops learning when it has
 sampled 30,000 turns. Episodes under a short horizon are shorter, so there are more updates of them.
@@ -97,4 +97,11 @@ CLAIM = Claim(
     cost="turns",
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),
+)
+
+FINDING = (
+    "The earlier effect is gone, and why is the tuning: short horizons were best at a step of 256 in the three worlds that they were "
+    "tuned in (0.998, and 0.444 at 512), and in 10 of the 24 worlds that step leaves tasks unsolved for good (success 0 to 0.667). "
+    "They end behind by 0.273 [0.093, 0.468], 0.651 to 0.925, and hold in half of the worlds [31, 69]. Where the step is not too long "
+    "for them, in 14 worlds, they are ahead by 0.073. A long horizon, tuned to 32, solves its tasks in all 24."
 )

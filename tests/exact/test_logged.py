@@ -53,6 +53,7 @@ def test_a_warm_up_collects_and_learns_nothing_and_a_dip_is_counted_from_where_i
     assert online["new_led"].sum() == online["new_count"].sum() == 42
     after = SMALL.measures(online)["value"]
     assert SMALL.measures(online)["dip"] == pytest.approx(max(0.0, float(offline["before"]) - after))
+    assert SMALL.measures(online)["least"] == pytest.approx(min(float(offline["before"]), after))
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -69,7 +69,7 @@ class LoggedWorld(ExactProblem):
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """`value` of the greedy policy (see `DiscountedWorld.normalised`); `overestimate`: by how much the learned values are
         above its true ones, in the mean over states; `below`: share of the states whose learned value is below that of
-        the data's policy; `dip`: how far `value` fell below the one it had when it went online."""
+        the data's policy; `dip`: how far `value` fell below the one it had when it went online; `least`: down to where."""
         world, q = self.world(solution), solution["phi"] @ solution["w"]
         policy = np.eye(self.actions)[q.argmax(1)]
         return {
@@ -77,6 +77,7 @@ class LoggedWorld(ExactProblem):
             "overestimate": float((q.max(1) - world.values(policy)).mean()),
             "below": float((q.max(1) < world.values(solution["behaviour"])).mean()),
             "dip": float(solution["dip"]),
+            "least": float(solution["before"] - solution["dip"]),
         }
 
 

@@ -2,10 +2,10 @@
 
 | place | choice | `inpo` | here |
 |---|---|---|---|
-| problem | `Duel` | a language model's answers in three kinds | 12 answers in three kinds |
+| problem | `Duel` | a language model's answers in three kinds | 6 to 18 answers in three kinds |
 | roll out | pairs of pi_t | siblings | 512 pairs, one label each, drawn by its chance |
-| update | `IPO` to the mixture of two anchors (`methods.preferences.mixed`) | tau = 0.1, eta = 1 | the same |
-| update | steps | 20 of two passes | 40 of 50 gradient steps |
+| update | `IPO` to the mixture of two anchors (`methods.preferences.mixed`) | tau = 0.1, eta = 1 | tau = 0.1, the best eta of five |
+| update | steps | 20 of two passes | 40 of 50 gradient steps, the best rate of eight |
 
 A table of logits stands for the model.
 """
@@ -117,4 +117,11 @@ CLAIM = Claim(
     cost="labels",
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1024)),
+)
+
+FINDING = (
+    "The effect is gone: with hold and step tuned the gaps are 0.0027 and 0.0029 (DPO's larger by 0.000 [-0.002, "
+    "0.002]), in no world larger by 0.03 [0, 14], and not the more the surer the circle is. DPO's best is a step "
+    "of a hundredth of what suits its loss: an iteration ends far from its minimum and near the policy that "
+    "sampled, where INPO's loss holds it by its second anchor."
 )

@@ -61,6 +61,7 @@ def test_a_divergence_keeps_its_digits_where_two_policies_nearly_agree() -> None
 def test_cyclic_preferences_have_no_best_answer_and_transitive_ones_do() -> None:
     rng = np.random.default_rng(2)
     assert not (cyclic(rng, 9, 0.05) >= 0.5).all(1).any()
+    assert cyclic(rng, 4, 0.0, 0.7)[0] == pytest.approx([0.5, 0.7, 0.3, 0.5])
     assert (transitive(rng, 9, 1.0) >= 0.5).all(1).sum() == 1
 
 

@@ -16,7 +16,7 @@ from longstride.methods import Sample
 from longstride.methods.base import ANCHOR, REFERENCE
 from longstride.methods.preferences import DPO, IPO, pair
 from longstride.papers.inpo import recipe
-from longstride.papers.inpo.exact import RECIPE, SelfPlay
+from longstride.papers.inpo.exact import RECIPE, SelfPlay, bend
 from longstride.papers.inpo.method import Against
 from longstride.rewards import InTurn
 
@@ -86,6 +86,15 @@ def test_dpo_over_all_pairs_finds_the_reward_of_transitive_preferences_and_fixes
     state = {"preferences": preferences, "reference": reference, "policy": reference, "queries": np.array(0.0)}
     found = method.step(Duel(), state, rng)["policy"]
     assert found == pytest.approx(log_softmax(reference + reward), abs=1e-6)
+
+
+def test_a_step_is_measured_by_the_bend_of_the_loss_and_too_long_a_one_comes_to_a_number() -> None:
+    assert bend(IPO(tau=0.3)) == pytest.approx(2) and bend(DPO(beta=0.4)) == pytest.approx(0.4**2 / 4, rel=1e-3)
+    method, problem = SelfPlay(rate=100.0), Duel(answers=5)
+    state = method.start(problem, np.random.default_rng(0))
+    for i in range(3):
+        state = method.step(problem, state, np.random.default_rng(i))
+    assert all(np.isfinite(value) for value in problem.measures(state).values())
 
 
 def test_the_recipe_states_what_is_asked() -> None:

@@ -25,6 +25,16 @@ def test_the_best_of_k_is_what_all_draws_of_k_say(score: list[float]) -> None:
     assert np.allclose(best_of(p, np.array([score]), 1), p)
 
 
+def test_a_sharper_policy_proposes_what_is_likely_more_often() -> None:
+    problem = Proposals(states=3, actions=4)
+    state = BestProposal().start(problem, np.random.default_rng(0))
+    p = state["proposals"]
+    squared = BestProposal(proposals=1, sharpness=2.0).solution(problem, state)["policy"]
+    assert squared == pytest.approx(p**2 / (p**2).sum(1, keepdims=True), abs=1e-12)
+    sure = BestProposal(proposals=1, sharpness=1e6).solution(problem, state)["policy"]
+    assert sure == pytest.approx(np.eye(4)[p.argmax(1)], abs=1e-6)
+
+
 def test_values_are_those_of_the_proposals_policy() -> None:
     problem, method = Proposals(states=6, actions=3), BestProposal()
     state = method.start(problem, np.random.default_rng(0))

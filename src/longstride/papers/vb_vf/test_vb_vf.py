@@ -39,6 +39,13 @@ def test_cloning_comes_to_the_styles_of_right_traces() -> None:
     assert learned(ClonedTraces(batch=500)) == pytest.approx(right / right.sum(1, keepdims=True), abs=0.02)
 
 
+def test_a_sharp_clone_keeps_to_the_style_that_came_most_often() -> None:
+    method = ClonedTraces(sharpness=1e6)
+    state = method.start(TWO, np.random.default_rng(0)) | {"traces": np.array([[[3.0, 2.0]], [[0.0, 1.0]]])}
+    assert method.policy(TWO, state).tolist() == [[[1, 0]], [[0, 1]]]
+    assert method.replace(sharpness=2.0).policy(TWO, state)[0, 0] == pytest.approx(np.array([16, 9]) / 25)
+
+
 def test_with_rewards_the_fast_style_is_found() -> None:
     assert learned(Verified(batch=100)).tolist() == [[1, 0], [1, 0]]
 

@@ -464,6 +464,10 @@ def test_the_overview_has_a_line_for_each_result_that_is_kept(done, tmp_path):
         said = "earlier standard | reproduced | 5 | long > short by 0.1 | +0.833 ["
         assert line.startswith(f"| [{name}]({name}.md) | {said}")
         assert line.endswith("] | gone |")
+    write_kept(tmp_path / "patience.json", result | {"earlier": ["another world"]})
+    write_pages(tmp_path, result)
+    last = [line.split("]")[0] for line in (tmp_path / "overview.md").read_text().splitlines()[-2:]]
+    assert last == ["| [patience/another", "| [patience"], "what counts nowhere comes last"
     (tmp_path / "patience" / "another.json").write_text("{")
     with pytest.raises(RunError, match=r"another\.json cannot be read"):
         write_pages(tmp_path, result)

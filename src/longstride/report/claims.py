@@ -76,14 +76,15 @@ def overview(kept: Mapping[str, dict[str, Any]]) -> str:
         "worlds; *shown* is what was run, on a model or in an environment; *null*: the effect is not there; *open*:",
         "the seeds or the rules do not decide. Of an *earlier standard* are results in one world that was set,",
         "without tuning, cost, pilot or a hash that was committed before. Of an *earlier form* are results whose",
-        "claim has changed since they were measured: they count nowhere.",
+        "claim has changed since they were measured: they count nowhere, and come last.",
         "",
         *(f"- {kind}: {of}" for kind, of in tally(kept.values()).items()),
         "",
         "| claim | is | verdict | seeds | first relation | difference, 95 % | control |",
         "|---" * 7 + "|",
     ]
-    return "\n".join([*head, *(_line(result, address) for address, result in kept.items())]) + "\n"
+    newest_first = sorted(kept.items(), key=lambda of: word(of[1]) == "earlier form")
+    return "\n".join([*head, *(_line(result, address) for address, result in newest_first)]) + "\n"
 
 
 def counts(results: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:

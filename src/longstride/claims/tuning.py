@@ -54,7 +54,7 @@ def arm_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int) -> Ex
     ours, recipe = claim.arms[arm].as_data(), claim.recipe.as_data()
     drawn = {key: of for key, of in world(claim.worlds, seed).items() if setting(ours, key) == setting(recipe, key)}
     try:
-        run = claim.arms[arm].replace(**nested(drawn)).replace(**nested(changes)).replace(seed=seed)
+        run = claim.arms[arm].replace(**nested({**drawn, **changes, "seed": seed}))  # at once: each copy is checked
         return run.replace(patience=run.iterations + 1) if isinstance(run, Recipe) else run
     except ConfigError as e:
         drew = f", in the world that seed {seed} draws: {drawn}" if drawn else ""

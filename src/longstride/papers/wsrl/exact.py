@@ -13,9 +13,9 @@ policy meets, and it falls less. Where the offline data stays, it is all there a
 | measure | `least` | success after the switch | how low the value of the policy falls, computed |
 
 Deviations: one table stands for the ensemble, and updates see all new data at once. Both arms collect as much; the cold one
-learns from its first episode on. On seeds 5 to 8 it falls by 0.22, with a warm-up by 0.18, and by 0.02 with the data kept:
+learns from its first episode on. On seeds 5 to 8, at a step of 0.05, it falls by 0.22, with a warm-up by 0.18, and by 0.02 with the data kept:
 what costs is the data that is gone, of actions that the policy seldom takes, and a warm-up of that policy does not bring it
-back. Little is expected of the claim.
+back.
 """
 
 from longstride.claims.claim import Claim
@@ -62,4 +62,10 @@ CLAIM = Claim(
     cost="iterations",
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1020)),
+)
+
+FINDING = (
+    "It is null. Each at its own best of five steps the policy is worth 0.960 of the scale at its lowest with a warm-up and "
+    "0.945 without (+0.014 [0.003, 0.027]), and in 5 % of the worlds [1, 24] the lead is 0.05. A short step, 0.01, "
+    "is best with and without: it keeps most of what was learned offline, and the earlier dip of 0.18 was of a step of 0.05."
 )

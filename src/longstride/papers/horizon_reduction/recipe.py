@@ -39,7 +39,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("macro > atomic by 0.05",)),
     dose=("macro_6 > atomic_6", "macro_16 > atomic_16", "macro > atomic"),
     reported=Ordering(relations=("atomic_6 > atomic", "atomic > macro in length")),
-    seeds=tuple(range(500, 508)),
+    seeds=tuple(range(500, 512)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3)},
     tuning={"iterations": 3, "episodes_per_iteration": 128, "evaluation.every": 3},

@@ -59,14 +59,14 @@ class Proving(ExactMethod[Theorems]):
         drawn_RNCT = rng.random((*shape, length)) < chance
         honest_RNC, any_RNC = rng.random(shape) < honest, rng.integers(length, size=shape)
         kept_NC, right_NCT = np.zeros(shape[1:], int), np.zeros((*shape[1:], length), bool)
-        done_NC = np.zeros(shape[1:], bool)
+        done_NC: np.ndarray = np.zeros(shape[1:], bool)
         for drawn_NCT, honest_NC, any_NC in zip(drawn_RNCT, honest_RNC, any_RNC, strict=True):
             anew_NCT = (np.arange(length) >= kept_NC[..., None]) & ~done_NC[..., None]
             right_NCT = np.where(anew_NCT, drawn_NCT, right_NCT)
-            done_NC = right_NCT.all(-1)
+            done_NC = np.asarray(right_NCT.all(-1))
             if self.told == "step":
                 kept_NC = np.where(honest_NC, right_NCT.argmin(-1), any_NC)
-        return done_NC.any(-1)
+        return np.asarray(done_NC.any(-1))
 
 
 class Conjectures(ExactProblem):

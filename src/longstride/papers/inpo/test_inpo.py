@@ -35,6 +35,7 @@ def test_the_gradient_is_that_of_the_papers_loss() -> None:
     game, sampler = played(5)
     rng = np.random.default_rng(1)
     policy, shares = log_softmax(rng.normal(size=5)), rng.dirichlet(np.ones(25)).reshape(5, 5)
+    assert INPO.share is not None
     anchor = INPO.share * game.reference + (1 - INPO.share) * sampler
 
     def loss(logits: np.ndarray) -> float:
@@ -122,11 +123,11 @@ def test_the_loss_of_a_language_model_has_the_margin_of_the_paper() -> None:
 
 
 def test_the_recipe_that_acts_has_the_hold_of_the_exact_one() -> None:
-    method = RECIPE.method
-    assert isinstance(method, SelfPlay) and isinstance(method.loss, IPO)
+    method, problem = RECIPE.method, RECIPE.problem
+    assert isinstance(method, SelfPlay) and isinstance(method.loss, IPO) and isinstance(problem, Duel)
     loss = recipe.RECIPE.loss
     assert isinstance(loss, TwoAnchors) and (loss.tau, loss.every) == (method.loss.tau, 1)
-    assert loss.share == pytest.approx(method.held(RECIPE.problem))
+    assert loss.share == pytest.approx(method.held(problem))
 
 
 def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:

@@ -17,9 +17,6 @@ policy takes). `goal_distance`, `budget` and `length` of every evaluation are th
 Deviations: the abstract and what others wrote of it were read, which name macro actions and sub-goals but not how they are made; sub-goals
 are left out. What a macro action is, the environment says (`envs.base.Continuing`, one method `goes_on`); of the worlds here trails do. Turns are
 what a claim holds equal: the atomic actions inside a macro action are not counted.
-
-The claim is not frozen and has not been run. A look at one seed (900) agrees with it: from .14, training in macro actions comes to .72 of the
-tests after 7,600 turns, .76 after 15,200 and .87 after 31,200, and training in atomic ones to .67 after 17,500.
 """
 
 from longstride.papers.card import Paper

@@ -439,7 +439,7 @@ class TestStored:
         for changes in ({"iterations": 3}, {"episodes_per_iteration": 9}):
             with pytest.raises(RunError, match="holds no iteration"):
                 train(recipe.replace(stored_run=str(tmp_path / "live"), **changes), tmp_path / json.dumps(changes))
-        with pytest.raises(RunError, match="no run folder"):
+        with pytest.raises(ConfigError, match="stored_run: there is no .*none; give the folder of a run"):
             train(recipe.replace(stored_run=str(tmp_path / "none")), tmp_path / "other")
 
     def test_a_whole_run_is_one_iteration_where_it_is_asked_for_all_episodes(self, model, tmp_path):

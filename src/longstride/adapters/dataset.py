@@ -111,9 +111,8 @@ class Dataset(KeptTasks):
         place = f"{path}, line {line}"
         self._has(row, place, self.prompt, *self.keep)
         goal, said = _shown(row[self.prompt], f"{place}, {self.prompt}")
-        if said is None and (
-            self.match != "none" or self.answer != "answer"
-        ):  # a reward may need none, unless it is named
+        # a reward of one's own may need no answer, unless its column is named
+        if said is None and (self.match != "none" or self.answer != "answer"):
             self._has(row, place, self.answer)
         reference = row.get(self.answer, said)
         reference = _data(reference, f"{place}, {self.answer}")

@@ -42,10 +42,8 @@ def void(claim: Claim, relation: Relation, better_ST: np.ndarray, worse_ST: np.n
     if not measure.startswith("gained_"):
         if min(at) < low or max(at) > high:
             return f"{measure} leaves the scale of the claim, {low:g} to {high:g}"
-        if edges := [
-            edge for edge in ("the floor", "the ceiling") if edge in {_edge(value, claim.scale) for value in at}
-        ]:
-            return f"an arm of it is at {edges[0]}"
+        if edge := _edge(min(at), claim.scale) or _edge(max(at), claim.scale):
+            return f"an arm of it is at {edge}"
     if np.abs(better_ST.mean(1) - worse_ST.mean(1)).max() < LEVEL * (high - low):
         return "its arms are equal by algebra"
     return ""

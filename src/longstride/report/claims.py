@@ -83,8 +83,8 @@ def overview(kept: Mapping[str, dict[str, Any]]) -> str:
         "| claim | is | verdict | seeds | first relation | difference, 95 % | control |",
         "|---" * 7 + "|",
     ]
-    newest_first = sorted(kept.items(), key=lambda of: word(of[1]) == "earlier form")
-    return "\n".join([*head, *(_line(result, address) for address, result in newest_first)]) + "\n"
+    counted_first = sorted(kept.items(), key=lambda of: word(of[1]) == "earlier form")
+    return "\n".join([*head, *(_line(result, address) for address, result in counted_first)]) + "\n"
 
 
 def counts(results: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:

@@ -94,10 +94,11 @@ class Ordering(Component):
                     which = f"in {named or measure!r}: {unknown('arm', name, arms)}" if arms else "in any arm"
                     raise ConfigError(f"relation {text!r}: no results {which}")
             try:
-                effect = paired_difference_clustered(_by_seed(arms[better]), _by_seed(arms[worse]), seed, level)
+                better_ST, worse_ST = _by_seed(arms[better]), _by_seed(arms[worse])
+                effect = paired_difference_clustered(better_ST, worse_ST, seed, level)
             except ValueError as e:
                 raise ConfigError(f"relation {text!r}: {e}; run both arms with the same two or more seeds") from e
-            findings.append(Finding(text, effect, gap, _verdict(effect, gap, len(_by_seed(arms[better])))))
+            findings.append(Finding(text, effect, gap, _verdict(effect, gap, len(better_ST))))
         return findings
 
 

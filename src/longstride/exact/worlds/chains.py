@@ -32,16 +32,16 @@ def simulate(problem: EnumerableMDP, policy: np.ndarray, episodes: int, rng: np.
     states = np.empty((n, horizon + 1), int)
     actions = np.empty((n, horizon), int)
     choose, move = policy.cumsum(1), problem.transitions.cumsum(2)
-    states[:, 0] = _draw(np.broadcast_to(problem.start.cumsum(), (n, len(problem.start))), rng)
+    states[:, 0] = draw(np.broadcast_to(problem.start.cumsum(), (n, len(problem.start))), rng)
     for t in range(horizon):
         s = states[:, t]
-        actions[:, t] = _draw(choose[s], rng)
-        states[:, t + 1] = np.where(problem.terminal[s], s, _draw(move[s, actions[:, t]], rng))
+        actions[:, t] = draw(choose[s], rng)
+        states[:, t + 1] = np.where(problem.terminal[s], s, draw(move[s, actions[:, t]], rng))
     alive = ~problem.terminal[states[:, :-1]]
     return Walks(states, actions, np.where(alive, problem.rewards[states[:, :-1], actions], 0.0), alive)
 
 
-def _draw(cumulated: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw(cumulated: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """[N] categories drawn from cumulated probabilities [N, K]."""
     u = rng.random((len(cumulated), 1)) * cumulated[:, -1:]
     return (cumulated <= u).sum(1)

@@ -48,5 +48,5 @@ CLAIM = Claim(
 )
 
 FINDING = """Open: by equal turns macro actions end ahead by 0.11 [0.04, 0.17], and by as much by equal tokens, which does not quite exclude the
-margin; after 2.4 times the turns atomic training has come level (0.756 and 0.747). That it is more the farther tasks lie is not decided: where
+margin; after 2.3 times the turns atomic training has come level (0.756 and 0.747). That it is more the farther tasks lie is not decided: where
 they lie within 16 the rate that two short runs chose, the last of the grid, lets macro actions fall to 0.01."""

@@ -1,9 +1,9 @@
 """Data scaling in imitation, on grids with random walls: many layouts, or many walks in each."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 from pydantic import Field
@@ -111,7 +111,7 @@ class ClonedMoves(ExactMethod[Layouts]):
         first, last = int(state["walks"][k]), 2 ** (k + 1)
         after = {name: value.copy() for name, value in state.items()}
         for walk in range(first, last):
-            views, right = drawn(problem, int(state["seed"][0]), walk % self.layouts)  # pyright: ignore[reportArgumentType] (frozen, so it has a hash)
+            views, right = drawn(cast(Hashable, problem), int(state["seed"][0]), walk % self.layouts)
             for n in rng.permutation(len(views))[: problem.side]:
                 after["votes"][views[n], rng.choice(np.flatnonzero(right[n]))] += 1
         after["walks"][k + 1], after["points"] = last, np.array(k + 1.0)
@@ -121,7 +121,7 @@ class ClonedMoves(ExactMethod[Layouts]):
     def _success(self, problem: Layouts, state: State) -> float:
         votes, total = self.reached(state["votes"]), []
         for k in range(problem.tests):
-            views, right = drawn(problem, int(state["seed"][1]), k, 1)  # pyright: ignore[reportArgumentType] (as above)
+            views, right = drawn(cast(Hashable, problem), int(state["seed"][1]), k, 1)
             best = votes[views] == votes[views].max(1, keepdims=True)
             total.append(((best * right).sum(1) / best.sum(1)).mean())
         return float(np.mean(total))

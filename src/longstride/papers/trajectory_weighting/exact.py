@@ -9,6 +9,7 @@ from longstride.claims.claim import Claim
 from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact.worlds.chains import draw
 from longstride.exact.worlds.discounted import DiscountedWorld, random_world
 from longstride.stats import Ordering
 
@@ -40,9 +41,10 @@ class MixedEpisodes(ExactProblem):
         state = np.zeros((self.episodes, self.length + 1), int)
         action = np.zeros((self.episodes, self.length), int)
         state[:, 0] = rng.integers(self.states, size=self.episodes)
+        choose, move = policies.cumsum(2), world.transitions.cumsum(2)
         for t in range(self.length):
-            action[:, t] = _drawn(policies[of_E, state[:, t]], rng)
-            state[:, t + 1] = _drawn(world.transitions[state[:, t], action[:, t]], rng)
+            action[:, t] = draw(choose[of_E, state[:, t]], rng)
+            state[:, t + 1] = draw(move[state[:, t], action[:, t]], rng)
         reward = world.rewards[state[:, :-1], action] + self.noise * rng.normal(size=action.shape)
         return {
             "transitions": world.transitions,
@@ -56,12 +58,6 @@ class MixedEpisodes(ExactProblem):
         """The `value` of the policy (see `DiscountedWorld.normalised`)."""
         world = DiscountedWorld(solution["transitions"], solution["rewards"], self.discount)
         return {"value": world.normalised(solution["policy"])}
-
-
-def _drawn(p_EK: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """[E] numbers drawn from the probabilities of each row."""
-    below = p_EK.cumsum(1)
-    return (below <= rng.random((len(below), 1)) * below[:, -1:]).sum(1)
 
 
 class NearTheData(ExactMethod[MixedEpisodes]):

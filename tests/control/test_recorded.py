@@ -56,6 +56,11 @@ AFTER = np.array([1.0, 2, 7, 4, 5])[:, None]
         # an episode ends where another observation follows than comes next, also where no flag says so
         (d4rl(next_observations=AFTER), [([0, 1, 2, 7], [0, 1, 2], False), ([3, 4, 5], [3, 4], False)]),
         (d4rl(timeouts=None, next_observations=AFTER), [([0, 1, 2, 7], [0, 1, 2], False), ([3, 4, 5], [3, 4], False)]),
+        # what was rounded is the same
+        (
+            d4rl(next_observations=np.array([1, 2.00001, 3, 4, 5])[:, None]),
+            [([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4], False)],
+        ),
         # Gymnasium's names of the flags; an array that is a column
         (
             d4rl(terminals=None, timeouts=None, terminations=at(4)[:, None], truncations=FALSE),

@@ -48,6 +48,8 @@ NAMES = {
 """Arrays that are read, by what files call them."""
 MOST_BYTES = 1 << 33
 """Of an array: what a file of a few kilobytes may say that it unpacks to."""
+SAME = 1e-5
+"""Of 1, or of a number: what a file that rounds has between a next observation and the same one in the next row."""
 EXPECTED = (
     "expected D4RL's arrays (observations, actions, rewards, terminals, and timeouts or next_observations) or "
     "OGBench's (observations, actions, terminals)"
@@ -128,7 +130,7 @@ def episodes_of(found: Mapping[str, np.ndarray], name: str) -> list[ControlEpiso
     assert observation is not None
     cut_N = arrays.get("timeouts", np.zeros(count)).astype(bool)
     if following is not None:  # what follows is not what comes next, also where no flag says so
-        cut_N[:-1] |= (following[:-1] != observation[1:]).any(1)
+        cut_N[:-1] |= ~np.isclose(following[:-1], observation[1:], SAME, SAME).all(1)
     turns_N = np.zeros(count, bool)
     if goals is not None:
         turns_N[:-1] = (goals[1:] != goals[:-1]).any(1)

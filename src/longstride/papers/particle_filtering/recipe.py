@@ -4,8 +4,6 @@
 particles n=16 mark=STEP --guide RUN` is one search, here under a trained judge.
 """
 
-from typing import Any
-
 from longstride.claims.claim import Claim
 from longstride.envs.puzzles import ModularChain
 from longstride.run.recipe import Recipe
@@ -28,10 +26,6 @@ RECIPE = puzzles.tested(
 def _by(search: Search, guide: Guide) -> Recipe:
     """An arm whose success is that of one search."""
     return RECIPE.replace(evaluation={"strategies": (Searched(search=search, guide=guide),)})
-
-
-def _tried(*searches: Search) -> tuple[Any, ...]:
-    return tuple((Searched(search=search).as_data(),) for search in searches)
 
 
 _noises = 0.5, 1.0, 2.0
@@ -57,11 +51,11 @@ CLAIM = Claim(
     dose=tuple(f"noise_{noise:g}_particles > noise_{noise:g}_beam" for noise in _noises),
     reported=Ordering(relations=("particles > vote", "beam > vote")),
     grid={
-        "particles: evaluation.strategies": _tried(
-            *(Particles(n=n, temperature=t) for n, t in ((9, 0.25), (11, 0.5), (13, 1.0), (14, 2.0), (14, 4.0)))
+        "particles: evaluation.strategies.0.search": tuple(
+            Particles(n=n, temperature=t).as_data() for n, t in ((9, 0.25), (11, 0.5), (13, 1.0), (14, 2.0), (14, 4.0))
         ),
-        "beam: evaluation.strategies": _tried(
-            *(Beam(n=n, width=w) for n, w in ((8, 1), (8, 2), (8, 4), (8, 8), (6, 3)))
+        "beam: evaluation.strategies.0.search": tuple(
+            Beam(n=n, width=w).as_data() for n, w in ((8, 1), (8, 2), (8, 4), (8, 8), (6, 3))
         ),
     },
     cost="total_tokens",

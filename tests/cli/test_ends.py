@@ -43,6 +43,21 @@ def test_a_run_that_is_told_to_end_says_so_and_how_it_goes_on(desk):
     assert not (desk / "run" / "lock").exists() and (desk / "run" / "metrics.jsonl").exists()
 
 
+@pytest.mark.slow
+def test_runs_in_processes_of_their_own_end_with_their_command(desk):
+    """A supervisor tells the command alone; a terminal tells all of them."""
+    command = [sys.executable, "-m", "longstride", "sweep", "webgym/exact", "out", "iterations=1000000"]
+    command += ["--grid", "method.rate=0.1,0.2", "--jobs", "2"]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as sweep:
+        while len(list((desk / "out").rglob("metrics.jsonl"))) < 2 and sweep.poll() is None:
+            time.sleep(0.1)
+        sweep.send_signal(signal.SIGTERM)
+        said = sweep.communicate(timeout=60)[1]
+    assert sweep.returncode == 143
+    assert "the same command goes on" in said and "Traceback" not in said
+
+
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_command_that_is_told_to_end_ends_once_with_the_code_of_the_signal(name, code, monkeypatch, capsys):
     def interrupted(args: object) -> int:

@@ -2,7 +2,8 @@
 
 What always holds: a user's mistake or a known trouble ends with `error: ...` on stderr and exit code 2, never with a
 traceback, and so does an error in a file of the user's own, with its line; a bug keeps its traceback; Ctrl-C ends with
-130, SIGTERM and SIGHUP with 143 and 129, in the same order as Ctrl-C. Nothing heavy is imported before a command runs.
+130, SIGTERM and SIGHUP with 143 and 129, in the same order as Ctrl-C and with the processes that were begun. Nothing
+heavy is imported before a command runs.
 """
 
 import argparse
@@ -13,9 +14,10 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import active_children
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 from longstride import __version__
 from longstride.cli import (
@@ -155,6 +157,9 @@ def _ended_like_an_interrupt() -> Iterator[list[int]]:
             came.append(number)
             with suppress(OSError):  # the terminal is gone
                 say(f"ended by {signal.Signals(number).name}", file=sys.stderr)
+            for child in active_children():  # Ctrl-C reaches them too
+                with suppress(ProcessLookupError):
+                    os.kill(cast(int, child.pid), signal.SIGINT)
             raise KeyboardInterrupt
 
     main_thread = threading.current_thread() is threading.main_thread()

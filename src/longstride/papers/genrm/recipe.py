@@ -50,9 +50,9 @@ CLAIM = Claim(
     measure="chosen",
     expected=Ordering(relations=("reasons > at_once by 0.05",)),
     control=Ordering(relations=("short_reasons > short_at_once by 0.05",)),
-    seeds=tuple(range(300, 308)),
+    seeds=tuple(range(300, 324)),
     tuning_seeds=(900, 901),
-    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
     tuning={"iterations": 4},
     cost="env_steps",
 )

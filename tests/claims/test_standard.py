@@ -15,6 +15,7 @@ from scipy.special import ndtri, stdtrit
 
 from longstride import papers
 from longstride.claims import frozen as freezing
+from longstride.claims import stages as staging
 from longstride.claims.claim import setting
 from longstride.claims.controls import learns_nothing, rise, void
 from longstride.claims.curves import at_equal_cost, costs_differ, matched
@@ -402,6 +403,17 @@ class TestStages:
         monkeypatch.chdir(tmp_path)
         assert main(["claim", str(Path(climbing.__file__)), "--dry-run"]) == 0
         assert "  seeds: 20 runs, 80 iterations\n" in capsys.readouterr().out and not list(tmp_path.iterdir())
+        assert main(["claim", str(Path(climbing.__file__)), "--estimate", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (
+            told["seeds"] == {"runs": 20, "iterations": 80} and 0 < told["hours"] < 1 and not list(tmp_path.iterdir())
+        )
+
+    def test_hours_are_those_of_all_runs_and_all_iterations_by_the_mean_of_the_sides(self, monkeypatch: Any):
+        loads = stages(CLAIM).values()
+        monkeypatch.setattr(staging, "_seconds", lambda claim, arm: {"firm": (3600, 36), "slips": (7200, 72)}[arm])
+        runs, iterations = sum(of.runs for of in loads), sum(of.iterations for of in loads)
+        assert staging.hours(CLAIM) == pytest.approx(1.5 * runs + 0.015 * iterations)
 
 
 class TestFrozen:

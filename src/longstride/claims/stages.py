@@ -1,12 +1,18 @@
 """What a claim takes: the runs of its tuning, of its pilot and of its own seeds, before any of them is begun."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from longstride.claims.claim import Claim, nested
 from longstride.claims.tuning import axes
+from longstride.run.folder import read_rows
+from longstride.run.listener import Silent
 
 Stage = Literal["tuning", "pilot", "seeds"]
 
@@ -37,6 +43,34 @@ def stages(claim: Claim) -> Mapping[Stage, Load]:
         "pilot": Load(seeds * len(fresh), seeds * sum(long[arm] for arm in fresh)),
         "seeds": Load(len(claim.seeds) * len(long), len(claim.seeds) * sum(long.values())),
     }
+
+
+def hours(claim: Claim) -> float:
+    """About how many hours of a core all stages take: one iteration of each side of what is expected is trained, in a
+    folder that is gone afterwards. Evaluations between the first and the last are left out.
+
+    Raises:
+        ConfigError: see `stages`.
+        LongstrideError: an arm cannot be trained.
+    """
+    loads = stages(claim).values()
+    sides = dict.fromkeys(side.partition("@")[0] for of in claim.expected.parsed for side in (of.better, of.worse))
+    once, each = map(sum, zip(*(_seconds(claim, arm) for arm in sides), strict=True))
+    runs, iterations = sum(load.runs for load in loads), sum(load.iterations for load in loads)
+    return (runs * once + iterations * each) / len(sides) / 3600
+
+
+def _seconds(claim: Claim, arm: str) -> tuple[float, float]:
+    """Processor's seconds of a run of an arm without its iterations, and of one iteration."""
+    run = claim.arms[arm].replace(iterations=1, seed=(*claim.tuning_seeds, *claim.seeds)[0])
+    with TemporaryDirectory() as folder:
+        start, began = time.process_time(), time.perf_counter()
+        run.train(Path(folder) / "run", Silent())
+        took, lasted = time.process_time() - start, time.perf_counter() - began
+        rows = [row for row in read_rows(Path(folder) / "run" / "metrics.jsonl") if "seconds" in row]
+    trained = sum(b["seconds"] - a["seconds"] for a, b in pairwise(rows) if b["kind"] == "train")
+    each = took * trained / lasted
+    return took - each, each
 
 
 def _tries(claim: Claim, arm: str) -> int:

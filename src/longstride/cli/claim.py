@@ -40,6 +40,9 @@ def add(commands: Any) -> None:
         "--judge", action="store_true", help="run nothing: judge what is kept by the relations that decide now"
     )
     parser.add_argument("--dry-run", action="store_true", help="run nothing: say how many runs each stage takes")
+    parser.add_argument(
+        "--estimate", action="store_true", help="the same, and train one iteration to say about how long it all takes"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object; progress goes to stderr")
     parser.set_defaults(run=run)
 
@@ -48,8 +51,10 @@ def run(args: argparse.Namespace) -> int:
     """Runs what has not been run yet; whatever the verdict, the exit code is 0."""
     if args.all == (args.name is not None):
         raise ConfigError("give the NAME of one claim from `longstride list`, or --all")
-    if sum((args.pilot, args.freeze, args.judge, args.dry_run, args.seeds is not None)) > 1:
-        raise ConfigError("give one of --pilot, --freeze, --judge, --dry-run and --seeds: each of them is done alone")
+    if sum((args.pilot, args.freeze, args.judge, args.dry_run, args.estimate, args.seeds is not None)) > 1:
+        raise ConfigError(
+            "give one of --pilot, --freeze, --judge, --dry-run, --estimate and --seeds: each of them is done alone"
+        )
     if args.jobs < 1:
         raise ConfigError(f"--jobs is the number of runs at a time, at least 1; got {args.jobs}")
     names = [n for n, listed in catalogue().items() if listed.claim] if args.all else [args.name]
@@ -74,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
             return Live(f"{claim.name}: {run}:", arm.iterations, Console(stderr=True, force_terminal=False))
 
         try:
-            if args.dry_run:
-                results.append(_stages(claim, args.json))
+            if args.dry_run or args.estimate:
+                results.append(_stages(claim, args))
                 continue
             if args.pilot or args.freeze:
                 results.append(_prepare(name, claim, watch, args))
@@ -88,14 +93,14 @@ def run(args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             again = "--all" if args.all else shlex.quote(args.name)
             count = "" if args.seeds is None else f" --seeds {args.seeds}"
-            count += " --pilot" * args.pilot + " --freeze" * args.freeze
+            count += " --pilot" * args.pilot + " --freeze" * args.freeze + " --estimate" * args.estimate
             jobs = "" if args.jobs == 1 else f" --jobs {args.jobs}"
             say(f"\nstopped; go on with:\n  {program()} claim {again}{count}{jobs}", file=sys.stderr)
             return 130
     if args.json:
         print_json({"claims": results} if args.all else results[0])
         return 0
-    if args.pilot or args.freeze or args.dry_run:
+    if args.pilot or args.freeze or args.dry_run or args.estimate:
         return 0
     for result in results:
         say(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
@@ -107,16 +112,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _stages(claim: "Claim", silent: bool) -> dict[str, Any]:
-    """Says how many runs a claim takes."""
-    from longstride.claims.stages import stages
+def _stages(claim: "Claim", args: argparse.Namespace) -> dict[str, Any]:
+    """Says how many runs a claim takes, and about how long."""
+    from longstride.claims.stages import hours, stages
 
-    found = stages(claim)
-    if not silent:
+    loads = stages(claim)
+    if not args.json:
         say(f"{claim.name}: {claim.statement}")
-        for stage, load in found.items():
+        for stage, load in loads.items():
             say(f"  {stage}: {load.runs:,} runs, {load.iterations:,} iterations")
-    return {"name": claim.name} | {stage: asdict(load) for stage, load in found.items()}
+    found: dict[str, Any] = {"name": claim.name} | {stage: asdict(load) for stage, load in loads.items()}
+    if args.estimate:
+        found["hours"] = float(f"{hours(claim):.2g}")
+        if not args.json:
+            say(f"  all together: about {found['hours']:g} hours of a core")
+    return found
 
 
 def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) -> dict[str, Any]:

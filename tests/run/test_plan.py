@@ -5,19 +5,22 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import trajectories_of
 from one_page import make_recipe, save_model
 
 from longstride.cli.main import main
+from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError
 from longstride.models.public import PUBLIC, described
 from longstride.papers.naming import find_experiment
 from longstride.rollout.context import FullHistory, LatestObservation, RecentObservations
 from longstride.run.cards import CARDS, Sourced
-from longstride.run.demand import Demand, demand_of
+from longstride.run.demand import PLACEHOLDER, Demand, demand_of, measured
 from longstride.run.loop import train
 from longstride.run.plan import NOT_COUNTED, TURN, UTILISATION, CardLayout, CardPlanner, Shape, forecast
 from longstride.run.recipe import Recipe
@@ -82,6 +85,54 @@ def test_a_context_of_the_latest_page_alone_shares_its_head() -> None:
 def test_episodes_that_end_by_themselves_reach_later_turns_less_often() -> None:
     w = replace(demand(FullHistory()), ends=Sourced(0.5, "assumed", ""))
     assert [t.reached for t in w.turns(w.recipe.budget, 1)] == [1, 0.5, 0.25]
+
+
+def test_a_budget_of_tokens_or_tool_calls_leaves_room_for_fewer_turns_than_it_names() -> None:
+    limited = {"turns": 8, "tokens": 35, "tool_calls": 6}
+    for left_out, turns in (("", 4), ("tokens", 6), ("tool_calls", 4)):
+        w = demand(FullHistory())
+        w = replace(w, recipe=w.recipe.replace(budget={k: v for k, v in limited.items() if k != left_out}))
+        assert len(w.turns(w.recipe.budget, 1)) == turns
+        assert w.most_turns(w.recipe.budget, 1) == (turns,) * 3
+
+
+def test_pages_of_a_run_are_as_large_as_they_are_before_older_ones_are_left_out_and_behind(tmp_path: Path) -> None:
+    model = save_model(tmp_path / "model")
+    changes = {"iterations": 1, "episodes_per_iteration": 40, "budget": {"turns": 4, "turn_tokens": 3}}
+    found: dict[int, dict[str, Sourced]] = {}
+    for keep in (2, 4):
+        small = make_recipe(model, context=RecentObservations(keep=keep), **changes)
+        train(small, tmp_path / str(keep))
+        found[keep] = measured(tmp_path / str(keep))
+    episodes = trajectories_of(tmp_path / "4")
+    page = next(
+        len(b.prompt_ids) - len(a.prompt_ids) - len(a.sampled_ids) for t in episodes for a, b in pairwise(t.turns)
+    )
+    assert found[4]["page"].value == page
+    assert found[4]["head"].value == len(episodes[0].turns[0].prompt_ids) - page
+    assert found[2]["page"].value == pytest.approx(page, abs=PLACEHOLDER / 2)
+
+
+def test_an_episode_whose_budget_of_tokens_ran_out_did_not_end_by_itself(tmp_path: Path) -> None:
+    small = make_recipe(
+        save_model(tmp_path / "model"), iterations=1, budget={"turns": 9, "turn_tokens": 3, "tokens": 5}
+    )
+    train(small, tmp_path / "run")
+    episodes = trajectories_of(tmp_path / "run")
+    by_themselves = sum(t.stop is StopReason.ANSWERED for t in episodes)
+    assert (
+        0 < by_themselves < sum(t.stop in (StopReason.ANSWERED, StopReason.TOKENS) for t in episodes) == len(episodes)
+    )
+    assert measured(tmp_path / "run")["ends"].value == by_themselves / sum(t.length for t in episodes)
+
+
+def test_a_pool_of_each_learner_shares_its_episodes_out_among_all_engines(planner: Make) -> None:
+    p = planner(tasks={"browser": "chromium"})
+    assert p.recipe.tasks.at_once == 8 and p.recipe.episodes_per_iteration > 7 * 8
+    for engines, learners in ((7, 1), (1, 7), (4, 4)):
+        found = p.plan(CardLayout(engines, 1, learners, False, APART))
+        assert found.in_flight * engines == pytest.approx(8 * learners)
+    assert p.plan(CardLayout(4, 1, 4, True, ("engine.type=local",))).in_flight == 8
 
 
 def test_a_decoding_pass_takes_the_longest_of_launching_reading_and_computing(

@@ -14,6 +14,8 @@ from typing import Any
 
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, RunError, unknown
+from longstride.core.task import DIFFICULTIES
+from longstride.core.trajectory import Trajectory, Turn
 from longstride.curriculum import BudgetSchedule
 from longstride.engines.cache import common_prefix
 from longstride.learner.packing import SHARE, SHARED
@@ -36,7 +38,7 @@ class Demand:
 
     recipe: Recipe
     ends: Sourced
-    """Chance that an episode ends at a turn by itself; its budget ends it otherwise."""
+    """Chance that an episode ends at a turn by itself; its budget of turns, tokens or tool calls ends it otherwise."""
     tokens: Sourced
     """Sampled in a turn."""
     page: Sourced
@@ -58,6 +60,13 @@ class Demand:
         """Episodes that an iteration trains on."""
         return self.recipe.episodes_per_iteration * self.trained.value
 
+    def most_turns(self, budget: BudgetSchedule, iteration: int) -> tuple[int, ...]:
+        """Turns that an episode of an iteration may take, by difficulty: its budget may have tokens or tool calls for
+        fewer than it names."""
+        limits = [budget.at(iteration, d) for d in DIFFICULTIES]
+        tokens = [math.inf if b.tokens is None else math.ceil(b.tokens / self.tokens.value) for b in limits]
+        return tuple(int(min(b.turns, b.tool_calls or b.turns, n)) for b, n in zip(limits, tokens, strict=True))
+
     def turns(self, budget: BudgetSchedule, iteration: int) -> list["TurnDemand"]:
         """The turns of an episode of an iteration, in the mean over difficulties.
 
@@ -66,7 +75,7 @@ class Demand:
         continues that, or branches off late enough and the row stays within `learner.micro_tokens`.
         """
         context, page, said = self.recipe.context, self.page.value, self.tokens.value
-        limits = [n or 1 for n in budget.limits("turns", iteration).values()]
+        limits = self.most_turns(budget, iteration)
         limit, first = self.recipe.learner.micro_tokens, self.head.value + page
         found: list[TurnDemand] = []
         branched, row = False, 0.0
@@ -155,24 +164,33 @@ def measured(run: Path) -> dict[str, Sourced]:
     turns = [turn for t in episodes for turn in t.turns]
     if not turns or not all(t.prompt_ids and t.sampled_ids for t in turns):
         raise RunError(f"{run} has no episodes with token ids; expected a run that sampled from a model of tokens")
-    new = [
-        len(b.prompt_ids) - common_prefix(a.prompt_ids + a.sampled_ids, b.prompt_ids)
-        for t in episodes
-        for a, b in pairwise(t.turns)
-    ]
     said, context = fmean(len(t.sampled_ids) for t in turns), recipe.context
-    page = fmean(new) if new else float(len(turns[0].prompt_ids))
-    if isinstance(context, RecentObservations) and new:
-        page = max(0.0, (page - PLACEHOLDER) / context.keep - said)
+    keep = context.keep if isinstance(context, RecentObservations) else math.inf
+
+    def page_of(n: int, a: Turn, b: Turn) -> float:
+        """Tokens of a page, by what a turn reads anew that so many stand before: from where it leaves out an older page
+        on, or its own page alone."""
+        new = len(b.prompt_ids) - common_prefix(a.prompt_ids + a.sampled_ids, b.prompt_ids)
+        return new if n < keep else (new - PLACEHOLDER) / keep - said
+
+    pages = [page_of(n, a, b) for t in episodes for n, (a, b) in enumerate(pairwise(t.turns), 1)]
+    page = max(0.0, fmean(pages)) if pages else float(len(turns[0].prompt_ids))
     steps = sum(row["summary"]["env_steps"] for row in rows)
     values = {
-        "ends": sum(t.stop is not StopReason.TURNS for t in episodes) / len(turns),
+        "ends": sum(not _by_budget(t) for t in episodes) / len(turns),
         "tokens": said,
         "page": page,
         "head": max(0.0, fmean(len(t.turns[0].prompt_ids) for t in episodes) - page),
         "trained": sum(row["trained_turns"] for row in rows) / max(1, recipe.learner.epochs) / max(1, steps),
     }
     return {name: Sourced(value, "measured", f"episodes of {run}") for name, value in values.items()}
+
+
+def _by_budget(t: Trajectory) -> bool:
+    """Whether a limit ended an episode that `Demand.most_turns` knows of. A stop at `tokens` is that of a turn where
+    the episode has none."""
+    spent = t.stop is StopReason.TOKENS and t.budget.tokens is not None
+    return spent or t.stop in (StopReason.TURNS, StopReason.TOOL_CALLS)
 
 
 def rows_of(run: Path) -> tuple[Recipe, Sequence[dict[str, Any]]]:

@@ -245,8 +245,9 @@ class CardPlanner:
         learner, settings = self._learner(layout, math.ceil(max(turn.row for turn in ending)), room)
         engine = self._engine(layout, speeds, room, learner)
         held = engine[CACHE] * layout.tensor / self.shape.kept(ending[-1].prompt + self.demand.tokens.value)
-        places = max(1.0, min(held, ROWS if speeds is VLLM else math.inf, r.tasks.at_once))
-        budgets = [tuple(r.budget.limits("turns", i).values()) for i in range(1, r.iterations + 1)]
+        played = r.tasks.at_once * layout.learners / layout.engines  # each learner's process has a pool of its own
+        places = min(max(1.0, min(held, ROWS if speeds is VLLM else math.inf)), played)
+        budgets = [self.demand.most_turns(r.budget, i) for i in range(1, r.iterations + 1)]
         of = {b: self._iteration(layout, speeds, settings, places, budgets.index(b) + 1) for b in set(budgets)}
         found = [of[b] for b in budgets]
         phases = tuple(

@@ -20,6 +20,7 @@ from longstride.claims.claim import setting
 from longstride.claims.controls import learns_nothing, rise, void
 from longstride.claims.curves import at_equal_cost, costs_differ, matched
 from longstride.claims.frozen import SUFFIX, freeze, frozen_at, hash_of, kept_beside
+from longstride.claims.judging import judge
 from longstride.claims.kept import read_kept
 from longstride.claims.pilot import seeds_needed, told
 from longstride.claims.runner import prepare, run_claim
@@ -38,6 +39,10 @@ def tuned(of: Any, folder: Path) -> dict[str, Any]:
 
 
 class TestTuning:
+    def test_two_settings_of_one_folder_are_refused(self, tmp_path: Path):
+        with pytest.raises(ConfigError, match="two settings of slips would have one folder, slips,name=a_b,seed=10,"):
+            tuned(CLAIM.replace(grid={"name": ("climbing", "a b", "a_b", "c", "d")}), tmp_path)
+
     def test_every_arm_enters_at_its_own_best(self, tmp_path: Path):
         result = run_claim(CLAIM, tmp_path)
         assert {arm: of["chosen"] for arm, of in result["tuned"].items()} == {
@@ -71,10 +76,10 @@ class TestTuning:
             tuned(claim(grid={"method.rte": RATES}, tuning_seeds=(10,)), tmp_path)
 
     def test_of_level_settings_the_one_nearest_to_the_middle_is_taken(self, tmp_path: Path):
-        of = claim(grid={"problem.noise": (0.0, 0.0, 0.0, 0.0, 0.0)}, tuning_seeds=(10,))
-        assert tuned(of, tmp_path)["firm"]["tried"][0][1] == pytest.approx(1 - 0.7**4, abs=1e-6)
         flat = claim(grid={"method.samples": (1, 2, 3, 4, 5)}, tuning_seeds=(10,))
-        assert tuned(flat, tmp_path)["firm"]["chosen"] == {"method.samples": 3}
+        firm = tuned(flat, tmp_path)["firm"]
+        assert [mean for _, mean in firm["tried"]] == pytest.approx([1 - 0.7**4] * 5, abs=1e-6)
+        assert firm["chosen"] == {"method.samples": 3}
 
     def test_ends_are_those_of_the_numbers_of_a_grid_that_has_other_values_too(self, tmp_path: Path):
         of = claim(grid={"problem.noise": (None, 0.0, 0.05, 0.1, 0.2)}, tuning_seeds=(10,))
@@ -171,6 +176,33 @@ class TestCost:
         assert [e["relation"] for e in found] == ["a > b", "a > b"]
         kept = read_kept(Path(papers.__file__).parent / "tti" / "results" / "spent.json")
         assert kept["matched"] and "at equal env steps" not in page(kept, drawn=False)
+
+    def test_a_cost_that_falls_is_refused(self):
+        def way(*spent: int) -> list[dict[str, Any]]:
+            return [{"strategy": "", "values": {"spent_tokens": [n], "success": [0.5]}} for n in spent]
+
+        curves = {"a": [way(10, 30, 20)], "b": [way(10, 20, 40)]}
+        with pytest.raises(ConfigError, match="it falls from one evaluation of a to a later one"):
+            at_equal_cost(Relation.of("a > b"), "success", "spent_tokens", curves)
+
+    def test_a_dose_at_equal_cost_is_read_where_each_of_its_relations_has_tasks(self):
+        """A task that failed in one relation is there in the others."""
+
+        def curve(end: float, failed: bool = False) -> list[dict[str, Any]]:
+            values = [0.0, end / 2, end]
+            return [
+                {"strategy": "", "env_steps": k, "values": {"success": [v, None if failed else 0.0, v]}}
+                for k, v in enumerate(values)
+            ]
+
+        ends = {"hardly": 0.8, "more": 0.6, "slips": 0.4}
+        curves = {arm: [curve(end, failed=arm == "slips") for _ in range(5)] for arm, end in ends.items()}
+        curves["firm"] = [curve(1.0) for _ in range(5)]
+        dosed = claim(
+            cost="env_steps", equal_cost=True, control=None, dose=("firm > hardly", "firm > more", "firm > slips")
+        )
+        found = judge(dosed, curves, {arm: {"chosen": {}, "ends": []} for arm in curves}, range(5))["dose"]
+        assert found["means"] == pytest.approx([0.2 * 2 / 3, 0.4 * 2 / 3, 0.6]) and found["verdict"] == "reproduced"
 
 
 class TestPilot:
@@ -305,9 +337,12 @@ class TestControls:
         assert result["effects"][0]["verdict"] == "reproduced" and result["verdict"] == "not reproduced"
 
     def test_a_step_back_on_the_way_is_no_rise(self):
-        at = [np.full((3, 1), mean) for mean in (0.1, 0.4, 0.3)]
+        at = [np.full((5, 1), mean) for mean in (0.1, 0.4, 0.3)]
         assert rise(("a > b",) * 3, at)["verdict"] == "undecided"
-        assert rise(("a > b",) * 3, sorted(at, key=lambda of: of[0, 0]))["verdict"] == "reproduced"
+        at.sort(key=lambda of: of[0, 0])
+        assert rise(("a > b",) * 3, at)["verdict"] == "reproduced"
+        assert rise(("a > b",) * 3, at[::-1])["verdict"] == "not reproduced"
+        assert rise(("a > b",) * 3, [of[:4] for of in at[::-1]])["verdict"] == "undecided", "four seeds decide nothing"
         with pytest.raises(ValueError, match="3 strengths or more, got 2"):
             claim(dose=("firm > slips", "firm > more"))
 

@@ -1,6 +1,7 @@
 """From a sweep to a budget: `sweep`, `fit`, `allocate`, and `compare` over seeds."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from helpers import begin_run, make_task, make_trajectory
 from report_rows import evaluation
 from safetensors.numpy import save_file
@@ -25,11 +27,23 @@ from longstride.report.curves import curve_of
 from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
 from longstride.rollout.formats import Origin, write_episodes
 from longstride.run import many
+from longstride.run.listener import Silent
 from longstride.run.sweep import combinations, parse_axis
 from longstride.scaling import RisingPower
 
 SMALL = ["iterations=8", "every=1", "method.budget=512", "problem.problems=6", "problem.answers=4"]
 GRID = ["--grid", "method.rollouts=4,16"]
+
+
+class Tells:
+    """A run that keeps which cores it has, and how many threads."""
+
+    def beside(self) -> None: ...
+
+    def train(self, folder: Path, listener: Any, resume: bool) -> None:
+        folder.mkdir()
+        (folder / "metrics.jsonl").touch()
+        (folder / "cores").write_text(json.dumps([sorted(os.sched_getaffinity(0)), torch.get_num_threads()]))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -130,6 +144,16 @@ class TestSweep:
         with pytest.raises(RunError, match="the disk is full"):
             many.train_all(runs, watch, jobs=2)
         assert (begun, sorted(heard)) == (["0", "1", "2", "3"], ["0", "1"])
+
+    @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system ties no process to cores")
+    def test_jobs_share_the_cores(self, tmp_path: Path) -> None:
+        """So that none of them takes all where a recipe leaves it to the machine how many threads learn."""
+        runs: Any = {tmp_path / str(k): Tells() for k in range(2)}
+        many.train_all(runs, lambda folder: Silent(), jobs=2)
+        told = [json.loads((place / "cores").read_text()) for place in runs]
+        own = os.sched_getaffinity(0)
+        assert all(cores and threads == len(cores) <= (len(own) + 1) // 2 for cores, threads in told)
+        assert {core for cores, _ in told for core in cores} <= own
 
     @pytest.mark.parametrize(
         ("first", "second"),

@@ -14,6 +14,7 @@ import numpy as np
 
 from longstride.claims.claim import Claim
 from longstride.stats import Judgement, Relation, paired_difference_clustered
+from longstride.stats.ordering import FEWEST
 
 EDGE = 0.05
 """Share of the scale at each end that is its floor, or its ceiling."""
@@ -78,10 +79,13 @@ def rise(relations: Sequence[str], differences: Sequence[np.ndarray]) -> dict[st
 
     Returns:
         `relations`, their mean differences (`means`), the last minus the first with its interval (`mean`, `lo`, `hi`),
-        `verdict`: reproduced where that is surely above 0 and no step falls, not reproduced where it is surely not.
+        `verdict`: reproduced where that is surely above 0 and no step falls, not reproduced where it is surely not;
+        fewer seeds than `stats.ordering.FEWEST` decide nothing.
     """
     means = [float(of.mean()) for of in differences]
     e = paired_difference_clustered(differences[-1], differences[0], seed=0)
     rising = all(a <= b for a, b in pairwise(means))
     verdict: Judgement = "reproduced" if e.lo > 0 and rising else "not reproduced" if e.hi <= 0 else "undecided"
+    if len(differences[0]) < FEWEST:
+        verdict = "undecided"
     return {"relations": list(relations), "means": means, "mean": e.mean, "lo": e.lo, "hi": e.hi, "verdict": verdict}

@@ -166,8 +166,8 @@ def at_equal_cost(relation: Relation, measure: str, cost: str, curves: Curves) -
     the two evaluations next to it. A way to spend begins with a cost, and is read from there on.
 
     Raises:
-        ConfigError: no such measure or cost; or the dearer side has no evaluation between the start of its training and
-            that cost, or costs more wherever it was evaluated.
+        ConfigError: no such measure or cost, or one that falls; or the dearer side has no evaluation between the start
+            of its training and that cost, or costs more wherever it was evaluated.
     """
     sides = {}
     for name, other in ((relation.better, relation.worse), (relation.worse, relation.better)):
@@ -175,6 +175,10 @@ def at_equal_cost(relation: Relation, measure: str, cost: str, curves: Curves) -
         for ours, theirs in zip(curves[name], curves[other], strict=True):
             budget = min(cost_of(ours[-1], cost), cost_of(theirs[-1], cost))
             at = [cost_of(point, cost) for point in ours]
+            if at != sorted(at):
+                raise ConfigError(
+                    f"nothing can be read at equal {cost}: it falls from one evaluation of {name} to a later one"
+                )
             if len(at) < 3 or budget < (at[0] or at[1]):
                 raise ConfigError(
                     f"{name} cannot be read at {budget:,.0f} {cost}: its evaluations are at "

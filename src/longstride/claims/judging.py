@@ -1,7 +1,8 @@
 """How a claim is judged: what its runs say to its relations, and what the standard allows to conclude.
 
-What always holds: a verdict follows from intervals and margins. It is held down, never lifted, by what the standard
-asks for: equal cost, arms that were tuned far enough, a control that could have failed, most of the worlds.
+What always holds: a verdict follows from intervals and margins. What the standard asks for never makes it "reproduced":
+without arms that were tuned far enough, a control that could have failed, most of the worlds it is not, and at unequal
+cost or with few seeds nothing is decided.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from longstride.claims.tuning import Tuned
 from longstride.claims.worlds import share_of_worlds, summary, world
 from longstride.core.errors import ConfigError
 from longstride.stats import Effect, Finding, Judgement, Ordering, Relation, overall
+from longstride.stats.ordering import FEWEST
 
 COSTS = 0.05
 """Share by which the costs of two arms may differ."""
@@ -65,7 +67,10 @@ def judge(claim: Claim, curves: Curves, tuned: Tuned, seeds: Sequence[int]) -> d
         if reason := void(claim, relation, at[relation.better], at[relation.worse]):
             effect["void"] = reason
     doses = [Relation.of(text) for text in claim.dose]
-    dose = rise(claim.dose, [_differences(sides(relation), relation) for relation in doses]) if doses else None
+    strengths = [_differences(sides(relation), relation) for relation in doses]
+    if claim.equal_cost:  # tasks that failed are left out of each relation by itself
+        strengths = [of.mean(axis=1, keepdims=True) for of in strengths]
+    dose = rise(claim.dose, strengths) if doses else None
     costs = _costs(claim, curves)
     valid = [f for f, effect in zip(controls, control_effects, strict=True) if "void" not in effect]
     verdicts: list[Judgement] = [
@@ -77,7 +82,7 @@ def judge(claim: Claim, curves: Curves, tuned: Tuned, seeds: Sequence[int]) -> d
     verdict = min(verdicts, key=LOWEST_FIRST.index)
     few, unequal, untuned = _few_worlds(effects), _unequal(claim, costs), _at_ends(claim, tuned)
     uncontrolled = [] if valid or dose else ["every control is void" if controls else "it has no control"]
-    if unequal or (verdict == "reproduced" and (untuned or uncontrolled)):
+    if unequal or len(seeds) < FEWEST or (verdict == "reproduced" and (untuned or uncontrolled)):
         verdict = "undecided"
     return {
         "verdict": verdict,

@@ -56,7 +56,7 @@ def run_claim(
         seeds: instead of the claim's own; at least two.
         watch: by `ARM, seed N`, whoever takes the rows of that run (see `Experiment.train`); with several jobs, when
             it has ended.
-        jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
+        jobs: runs at a time, each in a process of its own with an equal share of the cores.
         place: where the claim is frozen (see `claims.frozen`); where a history can hold that, it has to be, before a
             seed of its own is run.
 

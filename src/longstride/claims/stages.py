@@ -1,16 +1,19 @@
 """What a claim takes: the runs of its tuning, of its pilot and of its own seeds, before any of them is begun."""
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Literal
 
 from longstride.claims.claim import Claim, nested
 from longstride.claims.tuning import axes
+from longstride.run.experiment import Experiment
 from longstride.run.folder import read_rows
 from longstride.run.listener import Silent
 
@@ -62,15 +65,23 @@ def hours(claim: Claim) -> float:
 
 def _seconds(claim: Claim, arm: str) -> tuple[float, float]:
     """Processor's seconds of a run of an arm without its iterations, and of one iteration."""
-    run = claim.arms[arm].replace(iterations=1, seed=(*claim.tuning_seeds, *claim.seeds)[0])
+    run = _once(claim.arms[arm]).replace(seed=(*claim.tuning_seeds, *claim.seeds)[0])
     with TemporaryDirectory() as folder:
-        start, began = time.process_time(), time.perf_counter()
+        start, began = sum(os.times()[:4]), time.perf_counter()  # with those of the processes that it has begun
         run.train(Path(folder) / "run", Silent())
-        took, lasted = time.process_time() - start, time.perf_counter() - began
+        took, lasted = sum(os.times()[:4]) - start, time.perf_counter() - began
         rows = [row for row in read_rows(Path(folder) / "run" / "metrics.jsonl") if "seconds" in row]
-    trained = sum(b["seconds"] - a["seconds"] for a, b in pairwise(rows) if b["kind"] == "train")
-    each = took * trained / lasted
-    return took - each, each
+    training = [b["seconds"] - a["seconds"] for a, b in pairwise(rows) if b["kind"] == "train"]
+    speed = took / lasted
+    return took - speed * sum(training), speed * fmean(training or [0.0])
+
+
+def _once(run: Experiment) -> Experiment:
+    """A run of one iteration, or of one of each of its phases."""
+    parts = run.as_data()
+    if "phases" in parts:
+        return run.replace(phases={str(k): {"iterations": 1} for k in range(len(parts["phases"]))})
+    return run.replace(iterations=1)
 
 
 def _tries(claim: Claim, arm: str) -> int:

@@ -85,7 +85,8 @@ def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) 
         jobs: runs at a time.
 
     Raises:
-        ConfigError: no arm has a setting of the grid; a value that does not fit; a measure that there is not.
+        ConfigError: no arm has a setting of the grid; a value that does not fit; two settings of one name; a measure
+            that there is not.
         RunError: see `Experiment.train`.
     """
     found = {arm: axes(claim, arm) for arm in claim.arms}
@@ -100,6 +101,11 @@ def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) 
             changes = dict(zip(found[arm], values, strict=True))
             for seed in claim.tuning_seeds:
                 place = tuning_folder(claim, home, arm, changes, seed, whole=False)
+                if place in runs:
+                    raise ConfigError(
+                        f"grid: two settings of {arm} would have one folder, {place.name}, in whose name every sign "
+                        "but letters, digits and .,=+- is _; leave one of them out, or write it in another way"
+                    )
                 runs[place] = arm, changes, tuning_run(claim, arm, changes, seed, whole=False)
     train_all({place: run for place, (*_, run) in runs.items()}, lambda place: watch(place.name), jobs)
 

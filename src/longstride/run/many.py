@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
 from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 import torch
@@ -27,8 +28,7 @@ def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener]
     Args:
         runs: by run folder.
         watch: by the folder of a run, whoever takes its rows; with several jobs, when the run has ended.
-        jobs: runs, or runs side by side, at a time, each in a process of its own with an equal share of the processor's
-            threads.
+        jobs: runs, or runs side by side, at a time, each in a process of its own with an equal share of the cores.
 
     Raises:
         RunError: see `Experiment.train`.
@@ -41,8 +41,11 @@ def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener]
         for group in together.values():
             _train(group, starts, watch)
         return
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
+    context = get_context("spawn")
+    shares = context.SimpleQueue()
+    for share in _shares(jobs):
+        shares.put(share)
+    with ProcessPoolExecutor(jobs, context, _settle, (shares,)) as pool:
         groups = iter(together.values())
         running: dict[Future[None], Mapping[Path, Experiment]] = {}
         # no more than can go at a time: what waited in the pool would go on after an error
@@ -70,6 +73,20 @@ def _train(
         if isinstance(experiment, Recipe) and folder in starts:
             begin_like(experiment, folder, starts[folder])
         experiment.train(folder, watch(folder), resume=True)
+
+
+def _shares(jobs: int) -> list[list[int]]:
+    """The cores that this process may use, dealt to jobs; where there are more jobs than cores, some have the same."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    return [cores[k::jobs] or [cores[k % len(cores)]] for k in range(jobs)]
+
+
+def _settle(shares: "SimpleQueue[list[int]]") -> None:
+    """A process takes its share; what a recipe leaves to the machine (`auto`) follows from it."""
+    share = shares.get()
+    torch.set_num_threads(len(share))
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, share)
 
 
 def _silent(folder: Path) -> Listener:

@@ -53,9 +53,9 @@ CLAIM = Claim(
     expected=Ordering(relations=("rl > tuned by 0.03",)),
     control=Ordering(relations=("short_rl > short_tuned by 0.03",)),
     reported=Ordering(relations=("rl@direct > tuned@direct", "rl > rl@direct", "tuned > tuned@direct")),
-    seeds=tuple(range(300, 308)),
+    seeds=tuple(range(300, 312)),
     tuning_seeds=(900, 901),
-    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 2e-3, 4e-3, 8e-3)},
     tuning={"iterations": 4},
     cost="env_steps",
 )

@@ -90,9 +90,10 @@ def test_a_verifier_that_errs_accepts_as_often_as_it_says(success: bool, share: 
     assert sum(judge([rejected, t]) is t for t in found) / 4000 == pytest.approx(share, abs=0.03)
 
 
-def test_likelihood_takes_the_highest_mean() -> None:
+def test_likelihood_takes_the_highest_mean_and_an_attempt_without_a_token_only_where_there_is_no_other() -> None:
     short, long, silent = sample(logprobs=[-1.0]), sample(logprobs=[-0.5, -0.7]), make_trajectory([make_turn([])])
-    assert Likelihood()([short, long]) is long and Likelihood()([short, silent]) is silent
+    assert Likelihood()([short, long]) is long and Likelihood()([silent, short]) is short
+    assert Likelihood()([silent]) is silent
 
 
 # longer thoughts

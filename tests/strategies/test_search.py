@@ -183,6 +183,16 @@ def test_puct_visits_by_value_and_by_how_rarely_it_has_been_there() -> None:
     assert [of[0] for of in asked[:3]] == ["", "a", "b"]
 
 
+def test_what_failed_says_nothing_of_where_it_was_tried() -> None:
+    search = TreeSearch(expansions=9, width=2, exploration=0.0).run(Partial(""), RNG(0))
+    next(search)
+    a, b = Partial("a", 0.6), Partial("b", 0.4)
+    assert search.send([a, b]) == [a, a]
+    # a has 0.6 as before, and not (0.6 + 0 + 0.6) / 3
+    again = Partial("aa", 0.6)
+    assert search.send([Partial("", 0.0, True, failed=True), again]) == [again, again]
+
+
 def test_a_tree_in_which_nothing_is_left_is_not_searched_on() -> None:
     extend, asked = scripted({}, length=2)
     found = play(TreeSearch(expansions=99, width=2).run(Partial(""), RNG(0)), extend)

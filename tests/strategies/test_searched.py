@@ -28,7 +28,7 @@ from longstride.run.evaluation import Result, evaluate_player, language_player
 from longstride.strategies import EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.best_of import BestOf
 from longstride.strategies.search import Beam, BestFirst, Independent, Particles, Search, TreeSearch
-from longstride.strategies.searched import Confidence, Guide, Oracle, Searched
+from longstride.strategies.searched import Confidence, Guide, Oracle, PathLikelihood, Searched
 
 CHAT = word_chat("Thought: 3 + 4 ≡ 0 ; Action: answer 1 2 click back")
 PLAYER = LanguagePlayer(None, CHAT, FullHistory(), Sampling())  # pyright: ignore[reportArgumentType]
@@ -122,6 +122,31 @@ def test_an_oracle_knows_the_steps_of_chains_and_refuses_other_tasks() -> None:
 def test_confidence_is_the_mean_probability_of_a_token() -> None:
     solution = make_trajectory([make_turn([1, 2], behaviour_logprobs=[-1.0, -3.0])])
     assert Confidence()([solution], PLAYER)[0].value == pytest.approx(0.1353, abs=1e-4)
+
+
+@pytest.mark.parametrize("guide", [Confidence(), PathLikelihood()], ids=lambda guide: guide.name)
+def test_a_solution_that_had_no_room_for_a_token_is_not_the_likeliest(guide: Guide) -> None:
+    stages = Searched(search=Independent(n=2), guide=guide).run([plan()], PLAYER)
+    silent, spoken = next(stages)
+    nothing = make_trajectory([], task=silent.task, ordinal=silent.ordinal, stop=StopReason.CONTEXT)
+    found = ended(stages, [nothing, said(spoken, "answer 1", StopReason.ANSWERED, "1")])
+    assert found.trajectory.answer == "1"
+
+
+@pytest.mark.parametrize(
+    "search",
+    [BestFirst(expansions=4, width=2), TreeSearch(expansions=1, width=2), Beam(n=2, width=2)],
+    ids=lambda s: s.name,
+)
+def test_a_beginning_that_failed_neither_ends_a_search_nor_counts_beside_what_goes_on(search: Search) -> None:
+    stages = Searched(search=search, guide=Told()).run([plan()], PLAYER)
+    broken, whole = next(stages)
+    asked = stages.send([played(broken, stop=FAILED), said(whole, "3 ;", MARK)])
+    assert {CHAT.decode(p.prefix) for p in asked} == {"3 ;"}
+    found = ended(stages, [said(p, "answer 1", StopReason.ANSWERED, "1") for p in asked])
+    assert found.trajectory.answer == "1" and not found.trajectory.stop.failed
+    stages = Searched(search=search, guide=Told()).run([plan()], PLAYER)
+    assert ended(stages, [played(p, stop=FAILED) for p in next(stages)]).trajectory.stop.failed
 
 
 def test_names_differ_and_come_from_data_and_who_is_no_language_model_cannot_search() -> None:

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from statistics import fmean
 from typing import Annotated
 
@@ -91,13 +92,13 @@ class Majority(Choice):
 
 
 class Likelihood(Choice):
-    """The one whose sampled tokens the policy finds most likely in the mean."""
+    """The one whose sampled tokens the policy finds most likely in the mean; one without any comes last."""
 
     def check(self, player: Player) -> None:
         with_ids(player, "best_of by likelihood takes what a language model finds likeliest")
 
     def __call__(self, attempts: Sequence[Trajectory]) -> Trajectory:
-        return max(attempts, key=lambda t: fmean([x for turn in t.turns for x in turn.behaviour_logprobs] or [0.0]))
+        return max(attempts, key=lambda t: fmean([x for turn in t.turns for x in turn.behaviour_logprobs] or [-inf]))
 
 
 class BestOf(Strategy):

@@ -44,6 +44,8 @@ class Partial:
     done: bool = False
     answer: str | None = None
     """Of a finished one; None if it has none."""
+    failed: bool = False
+    """Whether no solution came of it: it is not extended, and is a candidate only where there is no other."""
 
 
 Searching = Generator[Sequence[Partial], list[Partial], list[Partial]]
@@ -119,6 +121,7 @@ class Search(Component):
     def run(self, root: Partial, rng: np.random.Generator) -> Searching:
         """Searches from a partial that is not finished, such as one without a step."""
         finished = list({id(p): p for p in (yield from self.candidates(root, rng))}.values())
+        finished = [p for p in finished if not p.failed] or finished
         first = chosen(finished, self.by)
         return [first, *(p for p in finished if p is not first)]
 
@@ -186,7 +189,9 @@ class Beam(Search):
         """The best of each tree, given how many of the partials, which stand in order, are of each."""
         keep, first, kept = 1 if self.diverse else self.n // self.width, 0, []
         for size in trees:
-            kept += [live[k] for k in sorted(range(first, first + size), key=lambda k: -scores[k])[:keep]]
+            kept += [
+                live[k] for k in sorted(range(first, first + size), key=lambda k: (live[k].failed, -scores[k]))[:keep]
+            ]
             first += size
         return kept
 
@@ -257,20 +262,20 @@ class BestFirst(Search):
     """Least score of a candidate that counts as one of these: 1 where a verifier gives 1 or 0."""
 
     def candidates(self, root: Partial, rng: np.random.Generator) -> Searching:
-        frontier, finished = [root], list[Partial]()
+        frontier, finished, failed = [root], list[Partial](), list[Partial]()
         for _ in range(self.expansions):
             if not frontier or sum(p.score >= self.accepted for p in finished) >= self.finish:
                 break
             best = max(range(len(frontier)), key=lambda k: (frontier[k].score, k))
             for p in (yield [frontier.pop(best)] * self.width):
-                (finished if p.done else frontier).append(p)
-        return finished or (yield from _to_the_end(max(frontier, key=lambda p: p.score)))
+                (failed if p.failed else finished if p.done else frontier).append(p)
+        return finished or (yield from _to_the_end(frontier)) or failed
 
 
-def _to_the_end(partial: Partial) -> Searching:
-    """The partial, finished."""
-    live = [partial]
-    while not live[0].done:
+def _to_the_end(partials: Sequence[Partial]) -> Searching:
+    """The best of the partials, if there is one, finished."""
+    live = [max(partials, key=lambda p: p.score)] if partials else []
+    while not all(p.done for p in live):
         live = yield live
     return live
 
@@ -311,12 +316,13 @@ class TreeSearch(Search):
             came = yield [path[-1].partial] * self.width
             made += came
             path[-1].children = [_Node(p, [], 1, p.score, p.done) for p in came]
+            seen = [p for p in came if not p.failed]
             for node in reversed(path):
-                node.visits += len(came)
-                node.value += sum(p.score for p in came)
+                node.visits += len(seen)
+                node.value += sum(p.score for p in seen)
                 node.closed = all(child.closed for child in node.children)
-        finished = [p for p in made if p.done]
-        return finished or (yield from _to_the_end(max(made, key=lambda p: p.score)))
+        finished = [p for p in made if p.done and not p.failed]
+        return finished or (yield from _to_the_end([p for p in made if not p.done])) or made
 
     def _descend(self, tree: _Node) -> list[_Node]:
         """The way from the root to what is extended next."""

@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from math import exp
+from math import exp, inf
 from statistics import fmean
 
 import numpy as np
@@ -35,7 +35,7 @@ from longstride.rollout.players import LanguagePlayer, Player, with_ids
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.scored import AskedPolicy
-from longstride.strategies.search import Beam, Partial, Search, Searching, chosen
+from longstride.strategies.search import Beam, Partial, Search, Searching
 
 STEPS = "steps"
 """In the evidence of what a search found: see `steps_of`."""
@@ -70,13 +70,14 @@ class Guide(Component):
 
 
 class Confidence(Guide):
-    """The mean probability of a token, by the policy itself: exp of the mean log-probability of its own turns."""
+    """The mean probability of a token, by the policy itself: exp of the mean log-probability of its own turns; 0 where
+    nothing was sampled."""
 
     def check(self, player: Player) -> None:
         with_ids(player, "the guide confidence reads how likely a language model finds what it says")
 
     def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
-        return [Score(exp(fmean(lps) if (lps := _logprobs(t)) else 0.0)) for t in solutions]
+        return [Score(exp(fmean(_logprobs(t) or [-inf]))) for t in solutions]
 
 
 def _logprobs(solution: Trajectory) -> list[float]:
@@ -86,7 +87,7 @@ def _logprobs(solution: Trajectory) -> list[float]:
 class PathLikelihood(Guide):
     """exp(sum log p / L^alpha) of a solution of L steps, whose probabilities are the policy's own (BFS-Prover, arXiv
     2502.03438, section 3.1, as a probability): 0 prefers short solutions, and the larger alpha the more are long ones
-    looked at."""
+    looked at. Steps in which nothing was sampled do not count; a solution without any other has 0."""
 
     alpha: Weight = 0.5
     """How much a long solution is forgiven; the paper tries 0, 0.5 and 1."""
@@ -99,10 +100,10 @@ class PathLikelihood(Guide):
         with_ids(player, "the guide path_likelihood reads how likely a language model finds what it says")
 
     def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
-        return [Score(self._value(steps_of(t) or [(0, 0.0)])) for t in solutions]
+        return [Score(self._value([logp for n, logp in steps_of(t) if n])) for t in solutions]
 
-    def _value(self, steps: Sequence[tuple[int, float]]) -> float:
-        return exp(sum(logp for _, logp in steps) / len(steps) ** self.alpha)
+    def _value(self, logps: Sequence[float]) -> float:
+        return exp(sum(logps) / len(logps) ** self.alpha) if logps else 0.0
 
 
 def steps_of(solution: Trajectory) -> list[tuple[int, float]]:
@@ -273,14 +274,14 @@ class Searched(Strategy):
     def partial(self, plan: Plan, came: Trajectory, of: Score) -> Partial:
         """A solution as far as it goes, with its score; finished where it cannot go on."""
         if of.value is None:
-            return Partial(replace(came, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False), 0.0, done=True)
+            failed = replace(came, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
+            return Partial(failed, 0.0, done=True, failed=True)
         going = unfinished(plan, came)
         return Partial(came, of.value, not going, None if going else came.answer)
 
     def ended(self, task: SearchTask) -> EvalEpisode:
         """The episode that counts, under the number and the budget of its plan."""
-        whole = [p for p in task.found if not p.state.stop.failed]
-        counts: Trajectory = (chosen(whole, self.search.by) if whole else task.found[0]).state
+        counts: Trajectory = task.found[0].state
         further = task.ledger.sampled - counts.sampled_tokens + task.guide_tokens
         budget = counts.budget.model_copy(update={"turns": task.plan.turns})
         episode = replace(counts, ordinal=task.plan.ordinal, budget=budget)

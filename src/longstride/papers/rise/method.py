@@ -128,7 +128,7 @@ class ParallelAttempts(Strategy):
             replace(p, ordinal=(p.ordinal + 1) * APART + k if k else p.ordinal) for p in once for k in range(ATTEMPTS)
         ]
         groups = [found[k : k + ATTEMPTS] for k in range(0, len(found), ATTEMPTS)]
-        return [EvalEpisode(group[0], self.measures(group)) for group in groups]
+        return [EvalEpisode(g[0], self.measures(g), sum(t.sampled_tokens for t in g[1:])) for g in groups]
 
     def measures(self, group: Sequence[Trajectory]) -> dict[str, float | None]:
         """`OUTCOMES` of a task's first attempts; None where one of them failed."""

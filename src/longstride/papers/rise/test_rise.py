@@ -264,10 +264,13 @@ def test_parallel_attempts_are_first_ones_each_with_a_seed_of_its_own_and_voted_
     solved = {0: (0, 1, 2), 1: (4,)}  # which of the five attempts at each task are right
     numbers = {plan.ordinal: n % 5 for n, plan in enumerate(asked)}
     found = play(asked, lambda e: right(e) if numbers[e.plan.ordinal] in solved[e.plan.group] else WRONG)
+    for n, t in enumerate(found, 1):
+        t.turns[0].sampled_ids = [0] * n
     with pytest.raises(StopIteration) as end:
         run.send(found)
     assert [e.trajectory.ordinal for e in end.value.value] == [0, 1]
     assert [e.measures for e in end.value.value] == [{"majority_5": 1, "any_5": 1}, {"majority_5": 0, "any_5": 1}]
+    assert [e.spent_tokens for e in end.value.value] == [1 + 2 + 3 + 4 + 5, 6 + 7 + 8 + 9 + 10]
     found[3].stop = StopReason.INFRA_FAILURE
     assert ParallelAttempts().measures(found[:5]) == {"majority_5": None, "any_5": None}
 

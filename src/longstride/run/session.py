@@ -166,7 +166,8 @@ class Session:
             )
             for k, (turn, limit) in enumerate(again)
         ]
-        mine, before = parallel.scatter(requests), self.engine.tokens_out
+        mine = [replace(r, ordinal=n) for n, r in enumerate(parallel.scatter(requests))]  # shared out among processes
+        before = self.engine.tokens_out
         completions = parallel.unscatter(self.pool.run_on_sampler_thread(lambda: self.engine.generate(mine)))
         self._tokens_before += self.engine.tokens_out - before  # tokens a second are those of episodes
         for (turn, _), c in zip(again, completions, strict=True):

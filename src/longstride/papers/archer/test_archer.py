@@ -29,6 +29,7 @@ from longstride.core.component import build
 from longstride.core.errors import ModelError, RunError
 from longstride.core.experience import Experience
 from longstride.core.trajectory import Trajectory, Turn
+from longstride.engines.base import Completion, Engine, Request
 from longstride.envs.puzzles import Mastermind, TwentyQuestions
 from longstride.envs.puzzles.twenty_questions import Hidden
 from longstride.exact.worlds.tabular import EnumerableMDP
@@ -158,6 +159,21 @@ def test_proposals_are_what_the_policy_as_it_is_would_do_and_are_what_is_trained
     rows = rows_of(tmp_path / "run", "train")
     assert [row["trained_turns"] > 0 for row in rows] == [False, True, True]  # the critic learns alone at first
     assert all(row["action_value_loss"] > 0 and row["value_loss"] > 0 for row in rows)
+
+
+def test_proposals_are_shared_out_among_the_processes_of_an_engine(
+    model: File, tmp_path: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, generate = list[list[int]](), Engine.generate
+
+    def spied(engine: Engine, requests: Sequence[Request]) -> list[Completion]:
+        asked.append([request.ordinal for request in requests])
+        return generate(engine, requests)
+
+    monkeypatch.setattr(Engine, "generate", spied)
+    train(archer(model, iterations=1), tmp_path / "run")
+    proposed = [ordinals for ordinals in asked if len(ordinals) > 1]
+    assert proposed and all(ordinals == list(range(len(ordinals))) for ordinals in proposed)
 
 
 def test_every_turn_that_is_drawn_gets_as_many_proposals():

@@ -44,7 +44,6 @@ from longstride.control import (
 )
 from longstride.control.envs import Spec
 from longstride.control.envs.pointmaze import PointMazeEnv
-from longstride.control.extraction import Extraction
 from longstride.control.learner import AHEAD, ControlLearner, act_together, train_together
 from longstride.control.noise import RunNoise
 from longstride.models.heads import BCE, Atoms, HLGauss, Quantiles
@@ -323,7 +322,6 @@ def test_a_part_that_does_not_say_that_it_knows_runs_learns_alone() -> None:
     assert RECIPE.replace(tasks={"maze": "medium"}).beside() == RECIPE.beside()
     assert RECIPE.replace(agent={"policy_lr": 0.5}).beside() == RECIPE.beside()
     assert RECIPE.replace(agent={"batch": 4}).beside() != RECIPE.beside()
-    del Extraction.members()[Mine.type_name()]
 
 
 def watch(folder: Path) -> Listener:

@@ -6,9 +6,11 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from longstride.adapters.dataset import Dataset
-from longstride.core.component import Component, apart, build, parts_of
+from longstride.core.component import Component, apart, build, member_of, parts_of
 from longstride.core.errors import ConfigError
-from longstride.curriculum import Fixed
+from longstride.curriculum import Fixed, Schedule
+from longstride.envs.base import TaskSource
+from longstride.envs.puzzles import Wordle
 
 
 @given(carts)
@@ -26,6 +28,30 @@ def test_a_member_outside_of_the_package_says_its_module_too() -> None:
     assert Fixed(limit=3).as_data() == {"type": "fixed", "limit": 3}
     data = SmallWheel(spokes=5).as_data()
     assert build(Wheel, data) == build(Wheel, data | {"type": "small_wheel"}) == SmallWheel(spokes=5)
+
+
+def own(name: str, base: type[Component], module: str) -> type[Component]:
+    """A class of a user's own, called as another one is."""
+    return type(name, (base,), {"__module__": module})
+
+
+def test_a_class_of_ones_own_never_stands_for_one_of_the_package_that_is_called_the_same() -> None:
+    mine, absent = own("Fixed", Fixed, "mine"), own("Openenv", Wordle, "mine")
+    assert build(Schedule, Fixed(limit=3).as_data()) == Fixed(limit=3)
+    assert Schedule.members()["mine:Fixed"] is mine
+    assert member_of(TaskSource, "openenv") is not absent  # which no module that is imported has
+
+
+class Lamp(Component):
+    """A family whose root is a member too."""
+
+
+def test_of_two_classes_of_ones_own_that_are_called_the_same_the_module_must_be_named() -> None:
+    first, second = (own("Torch", Lamp, module) for module in ("first", "second"))
+    with pytest.raises(ConfigError, match="'torch'; did you mean 'first:Torch' or 'second:Torch'"):
+        build(Lamp, {"type": "torch"})
+    again = own("Torch", Lamp, "first")  # as in a notebook, where a cell is run once more
+    assert Lamp.members() == {"lamp": Lamp, "first:Torch": again, "second:Torch": second} and again is not first
 
 
 def test_a_component_of_no_family_needs_no_type_and_none_is_left_out() -> None:

@@ -5,8 +5,9 @@ What always holds: a component is built from plain data (`build`) and turns into
 is a component class with subclasses, and data for it names the subclass by `type`. No torch.
 
 `type` is the class name in snake case for the members that the package brings, and `module:Class` for a member that
-stands in a paper's folder or in a user's own module: reading it imports that module. A member of a package that is not
-imported by default (a browser, a cluster) is found by `core.locations.LOCATIONS`.
+stands in a paper's folder or in a user's own module: reading it imports that module. Once it
+is imported the name in snake case does too, where no other member of the family has it. A member of a package that is
+not imported by default (a browser, a cluster) is found by `core.locations.LOCATIONS`.
 """
 
 import ast
@@ -17,6 +18,7 @@ import itertools
 import re
 import sys
 import typing
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from inspect import isabstract
@@ -78,11 +80,13 @@ class Component(BaseModel):
 
     @classmethod
     def members(cls) -> dict[str, "type[Component]"]:
-        """The components that data for this class may name: itself, unless it is abstract, and all below it."""
-        found: dict[str, type[Component]] = {} if isabstract(cls) or _parametrised(cls) else {cls.type_name(): cls}
-        for sub in cls.__subclasses__():
-            found |= sub.members()
-        return found
+        """The components that data for this class may name: itself, unless it is abstract, and all below it.
+
+        Each has its `type_name`, or its `reference` where others have the same one, so that a class of a user's own
+        never stands for one of the package."""
+        found = {member.reference(): member for member in _below(cls)}
+        times = Counter(member.type_name() for member in found.values())
+        return {m.type_name() if times[m.type_name()] == 1 else name: m for name, m in found.items()}
 
     def as_data(self) -> dict[str, Any]:
         """Plain data (dicts, lists, numbers, strings) from which `build` makes an equal component; None is left out."""
@@ -170,6 +174,14 @@ def _retyped(old: Component, data: Mapping[str, Any], where: str) -> Component:
 def _parametrised(cls: type[Component]) -> bool:
     """Whether it is what stands between a generic component and a subclass: `Walked[Search]`."""
     return cls.__pydantic_generic_metadata__["origin"] is not None
+
+
+def _below(cls: type[Component]) -> Iterator[type[Component]]:
+    """A class, unless it is abstract, and all below it."""
+    if not (isabstract(cls) or _parametrised(cls)):
+        yield cls
+    for sub in cls.__subclasses__():
+        yield from _below(sub)
 
 
 def _plain(value: Any) -> Any:
@@ -308,8 +320,13 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
     Raises:
         ConfigError: there is none of that name, or it cannot be imported.
     """
-    place, members = where or family.type_name(), family.members()
-    away = LOCATIONS.get(family.family().type_name(), {})
+    place, away = where or family.type_name(), LOCATIONS.get(family.family().type_name(), {})
+    name = name if name is None else str(name)
+    if name and ":" in name:
+        return _imported(family, name, place)
+    if name in away:  # also where a class of a user's own is called the same
+        importlib.import_module(away[name])
+    members = family.members()
     known = members | away if family is family.family() else members  # of others it is not known whether they would do
     if name is None:
         if not isabstract(family):
@@ -317,14 +334,9 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
         if len(members) > 1:
             raise ConfigError(f"{place}: `type` is missing; one of {', '.join(sorted(known))}")
         return typing.cast(type[C], next(iter(members.values())))
-    name = str(name)
-    if ":" in name:
-        return _imported(family, name, place)
-    if name not in members and name in away:
-        importlib.import_module(away[name])
-        members = family.members()
     if name not in members:
-        raise ConfigError(f"{_join(where, 'type') if where else place}: {unknown('type', name, known)}")
+        several = [other for other, member in members.items() if member.type_name() == name]
+        raise ConfigError(f"{_join(where, 'type') if where else place}: {unknown('type', name, known, several)}")
     return typing.cast(type[C], members[name])
 
 

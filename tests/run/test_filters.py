@@ -96,7 +96,7 @@ def test_a_band_leaves_out_both_tails_of_perplexity() -> None:
 def test_equal_steps_are_imitated_once_and_what_is_no_improvement_is_not() -> None:
     t = searched()
     a, again, b = FoundStep(t, [0], [1], 0.0), FoundStep(t, [0], [1], -1.0), FoundStep(t, [0], [2], 0.0)
-    assert Novel()([a, again, b]) == [a, b]
+    assert Novel()([a, again, b]) == Novel()([a, b, again]) == [a, b]
     usual = [FoundStep(t, [0], [1], 0.0, usual) for usual in (0.0, 0.5, 1.0, None)]
     assert Improved()(usual) == [usual[0], usual[1], usual[3]] and Improved(by=0.6)(usual) == [usual[0], usual[3]]
     (sample,) = filtered([a, again, usual[2]], (Novel(), Improved()))

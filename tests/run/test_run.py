@@ -15,7 +15,7 @@ from one_page import OnePageTasks, Watcher, make_recipe, save_model
 
 from longstride import __version__
 from longstride.core.config import load_toml
-from longstride.core.errors import ModelError, RunError
+from longstride.core.errors import ModelError, RunError, TaskError
 from longstride.core.provenance import commit
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
@@ -220,6 +220,11 @@ def test_other_tasks_are_evaluated_beside_at_the_start_and_at_the_end(model_fold
         (0, "others", "warm_start"), (2, "others", "agent"),
     ]  # fmt: skip
     assert [(r["summary"]["episodes"], r["summary"]["failed"]) for r in rows] == [(3, 1), (3, 1)]
+
+
+def test_an_evaluation_without_tasks_is_refused(model_folder):
+    with pytest.raises(TaskError, match="no tasks to evaluate on"):
+        evaluate_policy(load_policy(str(model_folder)), make_recipe(model_folder), [])
 
 
 def test_a_run_whose_model_was_mistyped_can_be_started_again_in_its_folder(model_folder, tmp_path):

@@ -42,7 +42,8 @@ class LearnerConfig(Component):
     """What computes a pass in float32."""
     threads: Count | Literal["auto"] = 1
     """Threads that share the micro-batches of a step, a core each, where its kernels are native. `auto`: one a core, 8
-    at most; `run.toml` has the number, which a run's last bits depend on."""
+    at most. The last bits of a result depend on the number: `run.toml` has that of a recipe's `learner`; cloning counts
+    cores as it begins."""
     checkpointing: bool = False
     """Gradient checkpointing: layers keep their inputs alone and are computed again in the backward pass. Less memory,
     a third more work, the same result."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, TaskError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory, by_trial
@@ -124,7 +124,12 @@ def evaluate_player(
     there are.
 
     What counts is `Recipe.test_reward`.
+
+    Raises:
+        TaskError: there are no tasks.
     """
+    if not tasks:
+        raise TaskError("there are no tasks to evaluate on: give one or more")
     strategy = strategy or Direct()
     player = strategy.players(player, load)
     budgets = {d: strategy.budget(recipe.test_budget.at(1, d)) for d in DIFFICULTIES}

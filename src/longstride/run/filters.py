@@ -73,7 +73,10 @@ class Novel(Filter):
     """Of equal steps after equal beginnings the first."""
 
     def __call__(self, steps: Sequence[FoundStep]) -> list[FoundStep]:
-        return list({(tuple(s.prompt_ids), tuple(s.ids)): s for s in reversed(steps)}.values())[::-1]
+        first: dict[tuple[tuple[int, ...], tuple[int, ...]], FoundStep] = {}
+        for step in steps:
+            first.setdefault((tuple(step.prompt_ids), tuple(step.ids)), step)
+        return list(first.values())
 
 
 class Improved(Filter):

@@ -26,7 +26,7 @@ from longstride.engines.config import EngineConfig, Local
 from longstride.envs.acting import Actions, acting
 from longstride.envs.base import Env, TaskSource
 from longstride.learner.config import LearnerConfig
-from longstride.learner.critics import CriticConfig
+from longstride.learner.critics import CriticConfig, TokenValue
 from longstride.methods import Credit, Loss, Reinforce, Replay
 from longstride.methods.base import ANCHOR, REFERENCE
 from longstride.methods.ratios import RatioLoss
@@ -221,6 +221,12 @@ class Recipe(Experiment):
                 "the losses of a run hold on to one model at first, and these to "
                 f"{' and '.join(sorted(name or 'the start' for name in self.references))}: give kl.anchor one model"
             )
+        most = self.budget.most("turns", self.iterations)
+        if isinstance(self.critic, TokenValue) and most != 1:
+            raise ValueError(
+                "critic token_value gives each token what its whole episode earned, so episodes may have one turn: set "
+                f"budget.turns to 1, not {self.budget.most('turns', self.iterations)}, or critic.type to turn_value"
+            )
         return self
 
     @property
@@ -299,6 +305,8 @@ class Recipe(Experiment):
         return {key: value for key, value in data.items() if key not in AFTERWARDS} | {"lora": lora}
 
     def identity(self) -> dict[str, Any]:
+        """Besides how long it goes on (`patience` too), where it does is left out: `device`, and `weights`, whose
+        `auto` is decided by the device. So the weights of a run may go on in the type that this recipe names."""
         data = self.as_data()
         if data["engine"].get("plain") is not True:  # runs of versions that had no plain engine say nothing of it
             data["engine"].pop("plain", None)

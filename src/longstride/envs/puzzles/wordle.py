@@ -38,7 +38,7 @@ MOST = 5_000
 GREEN, AMBER, GREY = "green", "amber", "grey"
 Word = Annotated[str, Field(pattern="^[a-z]{1,12}$")]
 Guesses = Annotated[int, Field(ge=1, le=99)]
-Words = Annotated[tuple[Word, ...], Field(min_length=2, max_length=MOST)]
+Words = Annotated[tuple[Word, ...], Field(min_length=len(DIFFICULTIES), max_length=MOST)]
 
 
 def colours(secret: str, guess: str) -> tuple[str, ...]:
@@ -147,8 +147,9 @@ class Wordle(PuzzleSource):
 
     def make(self, rng: random.Random, difficulty: Difficulty) -> Spelled:
         words = listed(self.words)
-        third = -(-len(words) // len(DIFFICULTIES))
-        of_this = easiest_first(words)[DIFFICULTIES.index(difficulty) * third :][:third]
+        k, kinds, third = DIFFICULTIES.index(difficulty), len(DIFFICULTIES), -(-len(words) // len(DIFFICULTIES))
+        first, end = (min(j * third, len(words) - kinds + j) for j in (k, k + 1))  # a word or more for each
+        of_this = easiest_first(words)[first:end]
         return Spelled(secret=rng.choice(of_this), words=words, guesses=self.guesses)
 
 
@@ -178,5 +179,5 @@ def checked_words(words: Sequence[str]) -> None:
     for word in words:
         if len(word) != len(words[0]) or not (word.isascii() and word.isalpha() and word.islower()):
             raise ValueError(f"expected words of {len(words[0])} letters from a to z, got {word!r}")
-    if not 2 <= len(words) <= MOST:
-        raise ValueError(f"expected two words or more, up to {MOST}, got {len(words)}")
+    if not len(DIFFICULTIES) <= len(words) <= MOST:
+        raise ValueError(f"expected three words or more, up to {MOST}, got {len(words)}")

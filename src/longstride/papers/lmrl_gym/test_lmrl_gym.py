@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
+from longstride.core.task import DIFFICULTIES
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles import PuzzleSource, TextMaze, Wordle
 from longstride.envs.puzzles.base import Puzzle
@@ -149,11 +150,19 @@ def test_words_are_read_from_a_file_and_held_out(tmp_path: Path) -> None:
     assert trained and tested and not trained & tested and len(trained | tested) == 60
     for bad, why in (
         ("crane\nox\n", "expected words of 5 letters from a to z, got 'ox'"),
-        ("a\n", "expected two words or more"),
+        ("cat\nact\n", "expected three words or more"),
     ):
         (tmp_path / "bad").write_text(bad)
         with pytest.raises(ConfigError, match=f"tasks.words: .*bad: {why}"):
             Wordle(words=tmp_path / "bad").sample(random.Random(0), 1)
+
+
+def test_of_a_short_list_each_difficulty_has_words(tmp_path: Path) -> None:
+    for n in (3, 4, 5):
+        (tmp_path / f"{n}").write_text("\n".join(WORDS[:n]))
+        source, rng = Wordle(words=tmp_path / f"{n}"), random.Random(0)
+        words = [{source.make(rng, of).secret for _ in range(40)} for of in DIFFICULTIES]
+        assert all(words) and sum(map(len, words)) == len(set().union(*words)) == n
 
 
 def test_the_shipped_model_knows_every_word_of_both_games() -> None:

@@ -22,6 +22,7 @@ from helpers import (
 )
 
 from longstride.core.budget import Budget, StopReason
+from longstride.core.errors import ConfigError
 from longstride.core.trajectory import PIECE, Trajectory
 from longstride.envs.puzzles import ModularChain
 from longstride.learner.critics import CriticBatch, TokenValue
@@ -123,6 +124,11 @@ def test_slots_of_answers_that_ended_are_filled_and_an_iteration_takes_a_window_
         slots.append((len(found), sum(t.role == PIECE for t in found), summarise(found)["slot_steps"]))
     assert [each[0] for each in slots] == [6, 6, 6]  # always as many answers at once
     assert slots[0] == (6, 4, 24)  # of lengths 2, 5, 9, 2, 5, 9 four are cut at 4, and six slots take four steps
+
+
+def test_a_critic_of_tokens_needs_episodes_of_one_turn() -> None:
+    with pytest.raises(ConfigError, match="set budget.turns to 1, not 3, or critic.type to turn_value"):
+        CLAIM.recipe.replace(budget={"turns": 3})
 
 
 def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:

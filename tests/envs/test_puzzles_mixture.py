@@ -5,7 +5,7 @@ import random
 import pytest
 
 from longstride.core.component import build
-from longstride.core.errors import EnvFailure
+from longstride.core.errors import EnvFailure, TaskError
 from longstride.envs.base import TaskSource
 from longstride.envs.puzzles import Countdown, ModularChain, Puzzles, PuzzleSource, Sudoku
 
@@ -30,6 +30,9 @@ async def test_a_task_is_played_by_its_own_kind_and_a_foreign_one_is_refused():
         assert await env.final_state() == {"verdict": "solved"}
     with pytest.raises(EnvFailure, match="is of 'puzzles/sudoku'; expected was one of puzzles/modular_chain"):
         await Puzzles(sources=(ModularChain(),)).env().reset(Sudoku().held_out(1)[0], 0)
+    for ask in (Puzzles().demonstrate, lambda task: Puzzles().review(task, "answer 3")):
+        with pytest.raises(TaskError, match="is of 'puzzles/sudoku'; expected was one of puzzles/modular_chain"):
+            ask(Sudoku().held_out(1)[0])
 
 
 def test_it_is_built_again_from_its_data():

@@ -1,7 +1,7 @@
 """What a run has collected so far, as its components may read it.
 
-What always holds: it holds what came before the present iteration, so whatever is decided by it is decided again in the
-same way after a resume.
+What always holds: what plans an iteration reads the iterations before it; replay, critics and credit, which come after
+its episodes, read these too. So whatever is decided by it is decided again in the same way after a resume.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from longstride.core.trajectory import EpisodeRecord, Trajectory
 
 
 class Experience(Protocol):
-    """What a run has collected before the present iteration, and its models as they are now."""
+    """What a run has collected so far, and its models as they are now."""
 
     @property
     def records(self) -> Sequence[EpisodeRecord]:
-        """Every earlier episode, oldest first."""
+        """Every episode so far, oldest first."""
         ...
 
     def read(self, records: Sequence[EpisodeRecord]) -> list[Trajectory]:

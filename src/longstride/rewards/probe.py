@@ -115,7 +115,7 @@ class LinearHead:
             found = load_file(path)
             return cls(found["weight"].reshape(-1), float(found["bias"].reshape(-1)[0]))
         except (OSError, KeyError, IndexError, SafetensorError) as e:
-            raise ModelError(f"{path} is no head of a probe ({e}); write one with Head.fit(...).save(...)") from e
+            raise ModelError(f"{path} is no head of a probe ({e}); write one with LinearHead.fit(...).save(...)") from e
 
 
 def hidden_states(model: str, answers: Sequence[tuple[str, str]]) -> tuple[np.ndarray, list[int]]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from longstride.core.errors import EnvFailure
+from longstride.core.errors import EnvFailure, TaskError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, TaskSource
 from longstride.envs.puzzles.base import Puzzle, PuzzleEnv, PuzzleSource
@@ -52,15 +52,19 @@ class Puzzles(TaskSource):
         return [task for turn in turns for task in turn][:n]
 
     def demonstrate(self, task: Task) -> list[str]:
-        """See `PuzzleSource.demonstrate`."""
+        """See `PuzzleSource.demonstrate`; a `TaskError` too for a task of no kind of this mixture."""
         return self._of(task).demonstrate(task)
 
     def review(self, task: Task, text: str) -> list[str] | None:
-        """See `PuzzleSource.review`."""
+        """See `PuzzleSource.review`; a `TaskError` too for a task of no kind of this mixture."""
         return self._of(task).review(task, text)
 
     def env(self) -> MixedEnv:
         return MixedEnv({source.source: source.kind for source in self.sources})
 
     def _of(self, task: Task) -> PuzzleSource:
-        return next(source for source in self.sources if source.source == task.source)
+        for source in self.sources:
+            if source.source == task.source:
+                return source
+        names = ", ".join(source.source for source in self.sources)
+        raise TaskError(f"task {task.id!r} is of {task.source!r}; expected was one of {names}")

@@ -165,12 +165,15 @@ class EmbeddedWeb(TaskSource):
 
     def vary(self, task: Task, rng: random.Random) -> Task | None:
         """A task of the same template or of one that differs from it in one parameter, of any difficulty, on a random
-        site of its kind (see `envs.base.Varying`); None where that site has none, and where no site is of that kind."""
+        site of its kind (see `envs.base.Varying`); None where that site has none, where no site is of that kind, and
+        where the template is none of this version's."""
         kind = task.source.removeprefix("web/")
         if kind not in self.sites:
             return None
         found = templates(kind)
-        own = next(t for t in found if t.id == task.template_id)
+        own = next((t for t in found if t.id == task.template_id), None)
+        if own is None:
+            return None
         near = [
             t for t in found if t.errand == own.errand and not t.held_out and len(set(t.params) ^ set(own.params)) <= 2
         ]

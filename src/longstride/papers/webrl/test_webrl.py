@@ -80,6 +80,7 @@ def test_a_variation_differs_from_the_failed_task_in_one_parameter_at_most_and_i
     assert {t.template_id for t in made} == {f"shop/{name}" for name in near}
     assert {t.start for t in made} == {f"/shop/{site}/" for site in range(7)}
     assert len({t.id for t in made}) == len(made) and {t.split for t in made} == {"train"}
+    assert source.vary(played(0, 1, "shop/of/another/version").task, rng) is None
 
 
 def test_new_tasks_come_from_the_failures_of_the_last_iteration_alone_and_from_all_errands_and_kinds_alike():

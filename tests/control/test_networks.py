@@ -116,7 +116,7 @@ def test_quantiles_by_hand() -> None:
     # distances 1, 6 of the first quantile; -3, 2 of the second
     low = 0.25 * (0.5 + 2 * (6 - 1)) / 2 / 2
     high = ((1 - 0.75) * 2 * (3 - 1) + 0.75 * 2) / 2 / 2
-    assert head.fit(raw, torch.tensor([1.0, 6.0], dtype=torch.float64)).item() == pytest.approx(low + high)
+    assert head.loss_of_returns(raw, torch.tensor([1.0, 6.0], dtype=torch.float64)).item() == pytest.approx(low + high)
 
 
 def test_quantiles_become_those_of_the_returns() -> None:
@@ -126,14 +126,14 @@ def test_quantiles_become_those_of_the_returns() -> None:
     head = Quantiles(count=4, kappa=0.01)
     for _ in range(100):
         optimiser.zero_grad()
-        head.fit(raw, returns).backward()
+        head.loss_of_returns(raw, returns).backward()
         optimiser.step()
     torch.testing.assert_close(raw.detach(), torch.tensor([1.25, 3.75, 6.25, 8.75]), atol=0.1, rtol=0)
 
 
 def test_a_head_of_values_is_moved_toward_the_mean_of_returns() -> None:
     raw, returns = torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0, 4.0], [2.0, 2.0]])
-    assert Scalar().fit(raw, returns).tolist() == [1, 0]
+    assert Scalar().loss_of_returns(raw, returns).tolist() == [1, 0]
     assert Scalar().returns(raw).tolist() == [[1], [2]]
 
 

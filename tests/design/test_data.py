@@ -86,6 +86,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "torn.npz").write_bytes(b"PK\3\4")
     with pytest.raises(RunError, match="is damaged"):
         read(str(tmp_path / "torn.npz"), "score")
+    np.savez_compressed(tmp_path / "a.npz", x=np.random.default_rng(0).normal(size=(9, 2)), y=np.arange(9))
+    content = (tmp_path / "a.npz").read_bytes()
+    (tmp_path / "a.npz").write_bytes(content[:55] + b"\xff" * 9 + content[64:])  # which zlib refuses
+    with pytest.raises(RunError, match="is damaged"):
+        read(str(tmp_path / "a.npz"), "score")
     np.savez(tmp_path / "b.npz", x=np.zeros((3, 2)), z=np.zeros(3))
     with pytest.raises(RunError, match=r"lacks x \(or designs\) or y \(or scores\); found x, z"):
         read(str(tmp_path / "b.npz"), "score")

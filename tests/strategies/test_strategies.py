@@ -12,7 +12,7 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.envs.base import Observation, Step
-from longstride.envs.sites.actions import Action, parse
+from longstride.envs.sites.actions import WebAction, parse
 from longstride.rewards import TaskReward
 from longstride.rollout import Episode, Plan, Pool, ScriptedPlayer
 from longstride.strategies import Direct, Strategy
@@ -33,11 +33,11 @@ class PageEnv:
         assert not self.over
         self.texts.append(text)
         action = parse(text)
-        if isinstance(action, Action) and action.verb == "answer":
+        if isinstance(action, WebAction) and action.verb == "answer":
             self.over = True
             return Step(Observation("bye"), terminated=True, action=str(action), answer=action.text)
         page = Observation(f"page {len(self.texts)}", f"/{len(self.texts)}")
-        return Step(page, action=str(action) if isinstance(action, Action) else None)
+        return Step(page, action=str(action) if isinstance(action, WebAction) else None)
 
     async def final_state(self):
         return {}
@@ -169,7 +169,7 @@ def test_random_walk_does_every_valid_action_and_answers_at_its_rate():
     controls = "select size [7] = any ( any | very big )\nbutton order [8]\nsmall talk\nscroll down for more"
     page = f"{LIST}\n{controls}"
     texts = [BASELINES["random_walk"](at(page, seed=s)) for s in range(3000)]
-    actions = [a for text in texts if isinstance(a := parse(text), Action)]
+    actions = [a for text in texts if isinstance(a := parse(text), WebAction)]
     assert len(actions) == len(texts)
     answers = [a.text for a in actions if a.verb == "answer"]
     assert 0.13 < len(answers) / len(texts) < 0.17
@@ -194,4 +194,4 @@ def test_elements_behind_text_or_a_value_are_read():
 def test_baselines_say_an_action_on_any_page(name, page):
     for goal in ("", "???", "a b"):
         for seed in range(20):
-            assert isinstance(parse(BASELINES[name](at(page, goal=goal, seed=seed))), Action)
+            assert isinstance(parse(BASELINES[name](at(page, goal=goal, seed=seed))), WebAction)

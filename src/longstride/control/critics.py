@@ -257,7 +257,7 @@ class QCritic(ControlCritic):
         """The sum of the members' mean losses against [B, N] equally likely returns, a scalar, and the [E, B] values
         that it is of."""
         raw = nets.q.raw(batch.state_BS, batch.action_BA)
-        loss_EB = self.head.fit(raw, returns_BN.expand(len(raw), *returns_BN.shape))
+        loss_EB = self.head.loss_of_returns(raw, returns_BN.expand(len(raw), *returns_BN.shape))
         return loss_EB.mean(-1).sum(0), self.head.value(raw)
 
     def metrics(self, q_EB: Tensor, target_BN: Tensor, loss: Tensor) -> dict[str, Tensor]:

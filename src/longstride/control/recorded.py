@@ -19,16 +19,15 @@ unpickled and nothing is downloaded. What does not fit is refused in one line th
 """
 
 import os
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from longstride.control import minari
 from longstride.control.envs.base import ControlEpisode
-from longstride.core.errors import LongstrideError, RunError, require
+from longstride.core.errors import RunError, require
+from longstride.core.npz import check_size, read_npz, readable
 
 MINARI = "minari:"
 """What stands before the name of a Minari data set."""
@@ -46,8 +45,6 @@ NAMES = {
     "goals": "goals",
 }
 """Arrays that are read, by what files call them."""
-MOST_BYTES = 1 << 33
-"""Of an array: what a file of a few kilobytes may say that it unpacks to."""
 SAME = 1e-5
 """Of 1, or of a number: what a file that rounds has between a next observation and the same one in the next row."""
 EXPECTED = (
@@ -66,7 +63,10 @@ def read(name: str) -> list[ControlEpisode]:
     """
     if name.startswith(MINARI):
         return minari.read(name.removeprefix(MINARI))
-    arrays = _from_npz(name) if _ending(name) == NPZ else _from_hdf5(name)
+    ending = _ending(name)
+    if not Path(name).is_file():
+        raise RunError(f"there is no file {name}; set tasks.data to one (*.hdf5, *.npz), or to minari:NAME")
+    arrays = read_npz(name, NAMES) if ending == NPZ else _from_hdf5(name, ending)
     return episodes_of(arrays, name)
 
 
@@ -202,39 +202,12 @@ def _ending(name: str) -> str:
     return ending
 
 
-def _from_npz(name: str) -> dict[str, np.ndarray]:
-    with _readable(name), zipfile.ZipFile(name) as parts, np.load(name, allow_pickle=False) as file:
-        wanted = [key for key in file.files if key in NAMES]
-        for key in wanted:
-            _bounded(name, key, parts.getinfo(f"{key}.npy").file_size)
-        return {key: file[key] if key in wanted else np.zeros(0) for key in file.files}
-
-
-def _from_hdf5(name: str) -> dict[str, np.ndarray]:
+def _from_hdf5(name: str, ending: str) -> dict[str, np.ndarray]:
     h5py = require("h5py", "minari")
-    with _readable(name), h5py.File(name, "r") as file:
+    with readable(name, ending), h5py.File(name, "r") as file:
         arrays: dict[str, np.ndarray] = dict.fromkeys(file, np.zeros(0))
         for key in NAMES:
             if isinstance(found := file.get(key), h5py.Dataset):
-                _bounded(name, key, found.size * found.dtype.itemsize)
+                check_size(name, key, found.size * found.dtype.itemsize)
                 arrays[key] = found[()]
         return arrays
-
-
-def _bounded(name: str, key: str, size: int) -> None:
-    if size > MOST_BYTES:
-        raise RunError(f"{name}: {key} unpacks to {size:,} bytes, and at most {MOST_BYTES:,} are read")
-
-
-@contextmanager
-def _readable(name: str) -> Iterator[None]:
-    """What reading a file may raise, as a `RunError` that names it."""
-    if not Path(name).is_file():
-        raise RunError(f"there is no file {name}; set tasks.data to one (*.hdf5, *.npz), or to minari:NAME")
-    try:
-        yield
-    except LongstrideError:
-        raise
-    except Exception as e:  # a damaged header raises whatever its parser does
-        first = str(e).partition("\n")[0]
-        raise RunError(f"{name} is damaged, or no {_ending(name)} file: {first}") from e

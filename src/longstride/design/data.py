@@ -14,7 +14,6 @@ fit is refused in one line that names the file, and its line.
 
 import csv
 import io
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,11 +23,10 @@ import numpy as np
 
 from longstride.core.errors import RunError
 from longstride.core.files import write_atomically
+from longstride.core.npz import read_npz
 
 X, Y = ("x", "designs"), ("y", "scores")
 """What arrays of a npz may be called."""
-MOST_BYTES = 1 << 33
-"""Of an array: what a file of a few kilobytes may say that it unpacks to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,18 +155,12 @@ def write(path: Path, pool: DesignPool, more: Mapping[str, np.ndarray]) -> Path:
 
 
 def _from_npz(name: str) -> DesignPool:
-    try:
-        with zipfile.ZipFile(name) as parts, np.load(name, allow_pickle=False) as file:
-            keys = [next((key for key in of if key in file.files), None) for of in (X, Y)]
-            if None in keys:
-                has = ", ".join(sorted(file.files)[:12]) or "nothing"
-                raise RunError(f"{name} lacks x (or designs) or y (or scores); found {has}")
-            for key in keys:
-                if (size := parts.getinfo(f"{key}.npy").file_size) > MOST_BYTES:
-                    raise RunError(f"{name}: {key} unpacks to {size:,} bytes, and at most {MOST_BYTES:,} are read")
-            x, y = (file[str(key)] for key in keys)
-    except (OSError, ValueError, zipfile.BadZipFile, KeyError) as e:
-        raise RunError(f"{name} is damaged, or no npz file: {e}") from e
+    arrays = read_npz(name, {*X, *Y})
+    keys = [next((key for key in of if key in arrays), None) for of in (X, Y)]
+    if None in keys:
+        has = ", ".join(sorted(arrays)[:12]) or "nothing"
+        raise RunError(f"{name} lacks x (or designs) or y (or scores); found {has}")
+    x, y = (arrays[str(key)] for key in keys)
     if x.ndim < 2 or y.size != len(x):
         raise RunError(f"{name}: expected x [N, D] and y [N], got the shapes {x.shape} and {y.shape}")
     if x.dtype.kind not in "fiubUS" or y.dtype.kind not in "fiub":

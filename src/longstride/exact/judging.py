@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from longstride.exact.experiment import ExactProblem, State
+from longstride.rewards.probe import sigmoid
 from longstride.stats.agreement import calibration_error, pair_accuracy
 
 __all__ = ["SEEDS", "Choosing", "ascend", "choice", "network", "output", "sigmoid", "softmax"]
@@ -70,7 +71,3 @@ def ascend(state: State, x_NW: np.ndarray, slope_N: np.ndarray, rate: float) -> 
 def softmax(logits: np.ndarray) -> np.ndarray:
     """Over the last axis."""
     return np.exp(log_softmax(logits, axis=-1))
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    return 0.5 * (1 + np.tanh(x / 2))

@@ -10,6 +10,7 @@ from functools import cached_property
 from math import inf
 
 import numpy as np
+from scipy.special import softmax
 
 from longstride.core.numbers import Count, CountOrZero, Share
 from longstride.exact.experiment import ExactProblem
@@ -70,7 +71,7 @@ class GoalTheorems(ExactProblem):
         return self.special < tactic < self.tactics - 1
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
-        policy = policy_of(solution["logits"])
+        policy = softmax(solution["logits"], axis=-1)  # of every tactic on every kind of goal
         closes = policy[self.tested[..., 0], self.tested[..., 1]]
         idles = policy[:, 1 + self.special : -1].sum(-1)[self.tested[..., 0]]
         at = np.zeros((len(closes), self.goals + 1))  # the chance to have closed so many goals
@@ -83,12 +84,6 @@ class GoalTheorems(ExactProblem):
             "success": float((1 - (1 - at[:, -1]) ** self.attempts).mean()),
             "proved": float(solution["proved"]),
         }
-
-
-def policy_of(logits: np.ndarray) -> np.ndarray:
-    """The chance of every tactic on every kind of goal."""
-    p = np.exp(logits - logits.max(-1, keepdims=True))
-    return p / p.sum(-1, keepdims=True)
 
 
 def proof_of(

@@ -43,7 +43,7 @@ class Head(Component):
         values alone has one (N = 1)."""
         return self.value(raw)[..., None]
 
-    def fit(self, raw: Tensor, returns: Tensor) -> Tensor:
+    def loss_of_returns(self, raw: Tensor, returns: Tensor) -> Tensor:
         """[...] loss of [..., outputs] against [..., N] equally likely returns. A head of values alone is moved toward
         their mean."""
         return self.loss(raw, returns.mean(-1))
@@ -185,9 +185,9 @@ class Quantiles(Head):
         return raw
 
     def loss(self, raw: Tensor, target: Tensor) -> Tensor:
-        return self.fit(raw, target[..., None])
+        return self.loss_of_returns(raw, target[..., None])
 
-    def fit(self, raw: Tensor, returns: Tensor) -> Tensor:
+    def loss_of_returns(self, raw: Tensor, returns: Tensor) -> Tensor:
         """[...] the sum over quantiles of the mean over returns of |share - 1(return < quantile)| * Huber / kappa."""
         share = (torch.arange(self.count, dtype=raw.dtype) + 0.5) / self.count
         error = returns[..., None, :] - raw[..., None]

@@ -63,7 +63,7 @@ class LinearHead:
                 f"the head reads hidden states of size {len(self.weight_D)}, and the model's have "
                 f"{states_ND.shape[1]}; take the model that it was trained with"
             )
-        return _sigmoid(states_ND @ self.weight_D + self.bias)
+        return sigmoid(states_ND @ self.weight_D + self.bias)
 
     @classmethod
     def fit(cls, states_ND: np.ndarray, right_N: np.ndarray, decay: float = 1e-2) -> "LinearHead":
@@ -89,7 +89,7 @@ class LinearHead:
         hold_E = np.append(np.full(states_ND.shape[1], decay), 1e-9)
         w_E = np.zeros(x_NE.shape[1])
         for _ in range(STEPS):
-            p_N = _sigmoid(x_NE @ w_E)
+            p_N = sigmoid(x_NE @ w_E)
             slope_E = x_NE.T @ (p_N - right_N) / len(x_NE) + hold_E * w_E
             curvature = (x_NE * (p_N * (1 - p_N))[:, None]).T @ x_NE / len(x_NE) + np.diag(hold_E)
             step_E = np.linalg.solve(curvature, slope_E)
@@ -151,5 +151,6 @@ def _policy(model: str) -> "Policy":
     return load_policy(model)
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x)), without overflow."""
     return 0.5 * (1 + np.tanh(x / 2))

@@ -97,8 +97,8 @@ def records(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 def split(curves: Mapping[str, Fit], budget: int, counts: Mapping[str, int] | None = None) -> dict[str, int]:
     """Shares attempts out among kinds of tasks so that the expected number of solved ones is largest: each further
-    attempt goes where it adds most, which is best since coverage is concave in attempts. Where kinds have unequal numbers
-    of tasks it is only nearly best: what is left may be too little for the kind whose turn it is.
+    attempt goes where it adds most, which is best since coverage is concave in attempts. Where kinds have unequal
+    numbers of tasks it is only nearly best: what is left may be too little for the kind whose turn it is.
 
     Args:
         curves: by kind of task, coverage by attempts a task.

@@ -13,7 +13,7 @@ from longstride.core.content import with_lines
 from longstride.core.task import Task
 from longstride.envs.base import HELD_ANSWER, AskingAgain, Env, Observation, Step
 from longstride.envs.interface import ask
-from longstride.envs.sites.actions import Action, parse
+from longstride.envs.sites.actions import WebAction, parse
 from longstride.strategies.base import Strategy, settings_in
 
 
@@ -55,7 +55,7 @@ class _CheckAgainEnv:
 
     async def step(self, text: str) -> Step:
         action = parse(text)
-        if isinstance(action, Action) and action.verb == "answer":
+        if isinstance(action, WebAction) and action.verb == "answer":
             self._tries -= 1
             if self._tries > 0:
                 info = {HELD_ANSWER: action.text} if self._strategy.keep_last_answer else {}

@@ -10,22 +10,19 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Tokens, calls and seconds."""
+    """Tokens and calls."""
 
     sampled: int = 0
     """Tokens that the policy sampled, probes and dropped beginnings too."""
-    read: int = 0
-    """Tokens that the policy encoded again though it had sampled or read them before: 0 where caches are kept."""
     scored: int = 0
     """Tokens that the scorer read and sampled."""
     calls: int = 0
     """Steps that were asked for."""
-    seconds: float = 0.0
 
     @property
     def tokens(self) -> int:
         """All of them."""
-        return self.sampled + self.read + self.scored
+        return self.sampled + self.scored
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))

@@ -93,9 +93,6 @@ MANUAL = Manual(
 """What an agent reads that does not know the grammar. `hover` and `tab`, which need a browser with a screen, are left
 out."""
 
-Action = WebAction
-"""The name that `strategies.check_again` still imports."""
-
 
 def parse(text: str) -> WebAction | str:
     """The action in a policy's text, or one sentence that explains what is wrong with it."""

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import softmax
 
 from longstride.claims.claim import Claim
 from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 from longstride.exact.experiment import ExactMethod, ExactRecipe, State
-from longstride.exact.proofs import GoalTheorems, Step, policy_of, proof_of
+from longstride.exact.proofs import GoalTheorems, Step, proof_of
 from longstride.stats import Ordering
 from longstride.strategies.search import BestFirst
 
@@ -51,7 +52,7 @@ class ExpertIteration(ExactMethod[GoalTheorems]):
         }
 
     def step(self, problem: GoalTheorems, state: State, rng: np.random.Generator) -> State:
-        policy = policy_of(state["logits"])
+        policy = softmax(state["logits"], axis=-1)
         proofs = [proof_of(problem, theorem, policy, self.search, rng) for theorem in state["theorems"]]
         proved = np.array(sum(map(bool, proofs)) / len(proofs))
         stale = np.zeros(()) if proved > state["best"] else state["stale"] + 1
@@ -75,7 +76,7 @@ class ExpertIteration(ExactMethod[GoalTheorems]):
         counts = np.zeros_like(logits)
         np.add.at(counts, tuple(np.transpose(steps)), 1 / len(steps))
         for _ in range(passes):
-            logits = logits + self.rate * (counts - counts.sum(-1, keepdims=True) * policy_of(logits))
+            logits = logits + self.rate * (counts - counts.sum(-1, keepdims=True) * softmax(logits, axis=-1))
         return logits
 
 

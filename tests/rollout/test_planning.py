@@ -1,6 +1,7 @@
 """Planning: groups, stages, task curricula, the samplers of DAPO and DARS, and budgets by iteration and difficulty."""
 
 import random
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -15,17 +16,18 @@ from helpers import (
     trajectories_of,
     weights_hash,
 )
-from one_page import OnePageTasks, make_recipe, save_model
+from one_page import OnePage, OnePageTasks, make_recipe, save_model
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.config import resolve
+from longstride.core.content import text_in
 from longstride.core.errors import ConfigError
 from longstride.core.experience import Experience
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, by_trial
 from longstride.curriculum import BudgetSchedule, Fixed, OnPlateau, TaskCurriculum
 from longstride.curriculum.schedules import PerDifficulty, StepList
-from longstride.envs.base import TaskSource
+from longstride.envs.base import Observation, TaskSource
 from longstride.envs.puzzles import Mastermind, ModularChain
 from longstride.envs.puzzles.base import PuzzleSource
 from longstride.methods import MixedGroups, OnPolicy
@@ -33,7 +35,17 @@ from longstride.methods.advantages import GroupRelative
 from longstride.papers.dars.method import DifficultyAdaptive
 from longstride.papers.grpo import recipe as grpo
 from longstride.rewards import TaskReward
-from longstride.rollout import DynamicSampling, FullHistory, Groups, LanguagePlayer, PastTurn, Plan, Pool, Trial
+from longstride.rollout import (
+    DynamicSampling,
+    FullHistory,
+    Groups,
+    LanguagePlayer,
+    PastTurn,
+    Plan,
+    Pool,
+    ScriptedPlayer,
+    Trial,
+)
 from longstride.rollout.planning import at_once
 from longstride.rollout.playback import play_back
 from longstride.run.loop import train
@@ -73,6 +85,30 @@ def test_further_episodes_of_a_group_begin_as_it_began():
     t.history = 1
     (later,) = planner.more(t, 1)
     assert later.history == (PastTurn("text", (1, 2, 3)),) and later.prefix == (1, 2)
+
+
+class Seeded(OnePage):
+    """Shows the seed that it began with."""
+
+    async def reset(self, task: Task, seed: int) -> Observation:
+        return Observation(f"home {seed}")
+
+
+def test_a_group_that_goes_on_from_an_episode_begins_in_its_environment_and_samples_as_any_other() -> None:
+    (plan,) = make_planner(CHAINS).group(make_task(), 1)
+    first, planner, source = played(plan, [3]), make_planner(CHAINS, first=1), OnePageTasks()
+    task, past = source.held_out(1)[0], [PastTurn("red", (1,))]
+    others = planner.group(task, 2, history=past)
+    group = make_planner(CHAINS, first=1).group(task, 2, history=past, like=first)
+    assert [replace(p, env_seed=None) for p in group] == others, "nothing else depends on where it goes on from"
+    assert {p.env_seed for p in group} == {first.seed} != {p.seed for p in group}
+    found = Pool(ScriptedPlayer(lambda _: "home"), Seeded, TaskReward()).run(group)
+    found = [Trajectory.from_json(t.to_json()) for t in found]
+    assert {text_in(t.turns[0].observation) for t in found} == {f"home {first.seed}"}
+    # and so does whatever goes on from them
+    again = [*planner.group(task, 1, like=found[0]), *planner.more(found[0], 1), planner.onward(found[0], 1)]
+    assert {p.env_seed for p in [*again, planner.carry_on(found[0], 1)]} == {first.seed}
+    assert not play_back(found[0], Seeded, TaskReward())[1]
 
 
 def test_the_curriculum_says_which_tasks_are_drawn_of_what_came_before():
@@ -268,7 +304,14 @@ class TestTrials:
             planner.more(make_trajectory(), 1)
 
     @pytest.mark.parametrize(
-        "how", [{"size": 3}, {"prefix": [1]}, {"role": "trace"}, {"history": [PastTurn("back", (1,))]}]
+        "how",
+        [
+            {"size": 3},
+            {"prefix": [1]},
+            {"role": "trace"},
+            {"history": [PastTurn("back", (1,))]},
+            {"like": make_trajectory()},
+        ],
     )
     def test_a_sampler_whose_groups_begin_otherwise_is_refused(self, how):
         planner = make_planner(CHAINS, episodes=4, size=2, trial=Trial(episodes=2))

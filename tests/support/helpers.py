@@ -97,7 +97,7 @@ def played(plan: Plan, ids: Iterable[int] = (), reward: float = 0.0, **fields: A
     turn = make_turn(ids, plan.prefix, given=len(plan.prefix))
     values = {
         "task": plan.task, "ordinal": plan.ordinal, "seed": plan.seed, "budget": plan.budget, "group": plan.group,
-        "iteration": plan.iteration, "role": plan.role, "stop": StopReason.ANSWERED,
+        "iteration": plan.iteration, "role": plan.role, "stop": StopReason.ANSWERED, "env_seed": plan.env_seed,
     }  # fmt: skip
     return make_trajectory([turn], reward, **(values | fields))
 

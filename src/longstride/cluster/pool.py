@@ -235,6 +235,7 @@ class ClusterPool(RolloutScheduler):
                 role=plan.role,
                 history=len(plan.history),
                 after=plan.after,
+                env_seed=plan.env_seed,
             )
         )
 

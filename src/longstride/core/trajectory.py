@@ -167,6 +167,8 @@ class Trajectory:
     """The tools that prompts presented, as chat templates take them; where they changed, all of them."""
     judge_usage: Usage | None = None
     """What the model cost that its reward asked, where one answered; whatever came of it."""
+    env_seed: int | None = None
+    """Seed of the environment where it is not `seed`: that of the episode which this one went on from."""
 
     @property
     def trial(self) -> int:
@@ -286,6 +288,7 @@ class Trajectory:
                 **({"final": _named(self.final, media)} if self.final else {}),
                 **({"tools": self.tools} if self.tools else {}),
                 **({"judge_usage": self.judge_usage} if self.judge_usage else {}),
+                **({"env_seed": self.env_seed} if self.env_seed is not None else {}),
                 "turns": turns,
             },
             separators=(",", ":"),

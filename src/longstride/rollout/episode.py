@@ -2,8 +2,8 @@
 
 What always holds: the randomness of a turn comes from the plan and the number of the turn alone, so an episode is the
 same whoever its neighbours are and however often it was tried; the environment is seeded with `plan.seed` (shared by
-a group), sampling also with `plan.ordinal` (not shared). A turn is recorded when the environment has taken it, and
-never after the episode ended. Every episode that does not fail gets a verdict.
+a group) or with `plan.env_seed`, sampling with `plan.seed` and `plan.ordinal` (not shared). A turn is recorded when the
+environment has taken it, and never after the episode ended. Every episode that does not fail gets a verdict.
 
 The rules of ending are asked in this order after every turn; the first that holds is the stop reason:
 
@@ -88,6 +88,9 @@ class Plan:
     """Ordinals of the episodes before it in its trial, the first one first."""
     earlier: tuple[Trajectory, ...] | None = None
     """Those of them that were played; None before the last of them has ended."""
+    env_seed: int | None = None
+    """Seed of the environment where it is not `seed`: that of an earlier episode, which this one goes on from (see
+    `planning.Planner.group`)."""
 
     @property
     def first(self) -> int:
@@ -154,6 +157,7 @@ class Episode:
             role=plan.role,
             history=len(plan.history),
             after=plan.after,
+            env_seed=plan.env_seed,
         )
         self._url = ""
         self._tokens = len(plan.prefix)
@@ -233,8 +237,9 @@ class Episode:
             self.trajectory.evidence = {"failure": "its trial was over", "task": self.plan.task.id, "turn": 0}
             self._finish()
             return
+        seed = self.plan.seed if self.plan.env_seed is None else self.plan.env_seed
         try:
-            first = await ask(Observation, self.env, "reset", self.plan.task, self.plan.seed)
+            first = await ask(Observation, self.env, "reset", self.plan.task, seed)
             goal = first.goal or self.goal
             manual = str(first.manual) if first.manual is not None and first.manual.needed else ""
             if not goal.endswith(manual):  # it does where the task is that of an earlier episode

@@ -97,14 +97,17 @@ class Planner:
         role: str = "",
         history: Sequence[PastTurn] = (),
         marks: Sequence[Sequence[int]] = (),
+        like: Trajectory | None = None,
     ) -> list[Plan]:
         """A new group of `size` episodes (as the recipe says, if left out), named by its first ordinal; see `Plan`. In
-        trials: of as many trials as the recipe says, whose episodes at each place are a group.
+        trials: of as many trials as the recipe says, whose episodes at each place are a group. Where `prefix` or
+        `history` is what an earlier episode said, `like` is that one: the environment begins as it began there.
 
         Raises:
             ConfigError: trials would begin otherwise than with their task.
         """
-        return self._plans(task, size or self.size, self._next, prefix, role, history, marks)
+        env_seed = None if like is None else like.seed if like.env_seed is None else like.env_seed
+        return self._plans(task, size or self.size, self._next, prefix, role, history, marks, env_seed)
 
     def more(self, group: Trajectory, size: int, role: str = "") -> list[Plan]:
         """Further episodes of the group of a trajectory, which begin as it began.
@@ -115,7 +118,7 @@ class Planner:
         if self.trial.episodes > 1:
             raise ConfigError("a sampler that adds episodes to a group plays no trials; set trial.episodes=1")
         past = PastTurn.of(group.turns[: group.history])
-        return self._plans(group.task, size, group.group, group.prefix, role, past)
+        return self._plans(group.task, size, group.group, group.prefix, role, past, env_seed=group.env_seed)
 
     def onward(self, cut: Trajectory, turns: int, role: str = MEASURED) -> Plan:
         """An episode that its turns cut, again and for at most so many `turns` more: a group of its own, in an
@@ -128,8 +131,8 @@ class Planner:
             raise ConfigError("an episode of a trial cannot go on after the next has begun; set trial.episodes=1")
         ordinal, self._next = self._next, self._next + 1
         budget = cut.budget.model_copy(update={"turns": cut.length + turns})
-        past = PastTurn.of(cut.turns)
-        return Plan(cut.task, ordinal, cut.seed, budget, ordinal, self.iteration, role=role, history=past)
+        past, at = PastTurn.of(cut.turns), (ordinal, self.iteration)
+        return Plan(cut.task, ordinal, cut.seed, budget, *at, role=role, history=past, env_seed=cut.env_seed)
 
     def at_most(self, plan: Plan, tokens: int) -> Plan:
         """A plan of a single turn, of which at most so many `tokens` more are sampled than it begins with."""
@@ -147,7 +150,8 @@ class Planner:
             raise ConfigError("an episode of a trial cannot go on after the next has begun; set trial.episodes=1")
         ordinal, self._next = self._next, self._next + 1
         begun = tuple(cut.turns[-1].ids) if cut.turns else ()
-        plan = Plan(cut.task, ordinal, cut.seed, self.budget(cut.task), cut.group, self.iteration, begun)
+        at = cut.group, self.iteration
+        plan = Plan(cut.task, ordinal, cut.seed, self.budget(cut.task), *at, begun, env_seed=cut.env_seed)
         return self.at_most(plan, tokens)
 
     def is_cut(self, played: Trajectory) -> bool:
@@ -165,9 +169,10 @@ class Planner:
         role: str,
         history: Sequence[PastTurn],
         marks: Sequence[Sequence[int]] = (),
+        env_seed: int | None = None,
     ) -> list[Plan]:
         length, budget = self.trial.episodes, self.budget(task)
-        if length > 1 and (prefix or role or history or marks or size != self.size):
+        if length > 1 and (prefix or role or history or marks or size != self.size or env_seed is not None):
             raise ConfigError(
                 "a sampler with groups of another size, in roles or from the middle of an episode plays no trials; set "
                 "trial.episodes=1"
@@ -179,7 +184,8 @@ class Planner:
             place = (n - first) % length
             seed = derive(self._seed, "episode", group + (place if self.trial.start == "new" else 0))
             at = group + place, self.iteration
-            plans.append(Plan(task, n, seed, budget, *at, *begin, self.trial, tuple(range(n - place, n))))
+            after = tuple(range(n - place, n))
+            plans.append(Plan(task, n, seed, budget, *at, *begin, self.trial, after, env_seed=env_seed))
         return plans
 
 

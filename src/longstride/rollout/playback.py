@@ -55,7 +55,8 @@ def play_back(
     # an episode that tokens or seconds ended in the old run ends after as many turns in this one
     budget = trajectory.budget.model_copy(update={"turns": len(turns), "seconds": None})
     t = trajectory
-    plan = Plan(t.task, t.ordinal, t.seed, budget, t.group, t.iteration, tuple(t.prefix), t.role)
+    at = t.group, t.iteration
+    plan = Plan(t.task, t.ordinal, t.seed, budget, *at, tuple(t.prefix), t.role, env_seed=t.env_seed)
     again = Pool(ScriptedPlayer(act), make_env, reward, batch=1).run([plan])[0]
     found = [
         Difference(k, name, getattr(old, name), getattr(new, name))

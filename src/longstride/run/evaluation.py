@@ -185,6 +185,7 @@ def go_on(
             t.budget.model_copy(update={"turns": turns}),
             group=t.group,
             history=PastTurn.of(t.turns),
+            env_seed=t.env_seed,
         )
         for t in cut
     ]

@@ -53,7 +53,7 @@ class AtBudgets(Sampler):
             # to end it is a choice of the thought too
             t.evidence[SEGMENTS] = np.diff([0, *(stops if place == end else place for place in places)]).tolist()
             for place in places:
-                group = planner.group(t.task, self.answers)
+                group = planner.group(t.task, self.answers, like=t)
                 asked += [answer_plan(plan, (*ids[:place], *closing), self.longest, ANSWER) for plan in group]
         answers = yield asked
         of_place = [answers[k : k + self.answers] for k in range(0, len(answers), self.answers)]

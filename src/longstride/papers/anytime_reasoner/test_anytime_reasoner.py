@@ -102,6 +102,7 @@ def test_a_thought_is_cut_at_every_budget_and_once_it_has_ended_its_answers_are_
     assert [list(p.prefix) for p in asked[:8:2]] == [ids[:k] + closing for k in (5, 10, 12, 12)]
     assert [len({p.group for p in asked[k : k + 2]}) for k in range(0, 16, 2)] == [1] * 8
     assert len({p.group for p in [*thoughts, *asked]}) == 1 + 8
+    assert {p.env_seed for p in asked} == {thoughts[0].seed}
     first = episodes[0]
     assert first.evidence == {SEGMENTS: [5, 5, 3, 0], BY_BUDGET: [0.5, 1.0, 1.0, 1.0]}
 

@@ -47,7 +47,7 @@ class PartialHistories(Sampler):
         for t in planner.experience.read(chosen):
             if t.length < planner.budget(t.task).turns:
                 task, history = _ending_after(t.task, t.length + 1), PastTurn.of(t.turns)
-                plans += planner.group(task, history=history, role=GOING_ON)
+                plans += planner.group(task, history=history, role=GOING_ON, like=t)
             else:
                 plans += self._begin(planner, t.task)
         if planner.budget(plans[0].task).turns < 2:

@@ -83,6 +83,7 @@ def test_a_turn_goes_on_from_the_summary_of_those_before() -> None:
     assert begun.length == 1 and not begun.success
     planner = make_planner(CHAINS, 2, 1, episodes=1, size=1, budget=Budget(turns=4), experience=Collected([begun]))
     (plan,) = next(PartialHistories(share=1.0, prioritised=False).plan(planner))
+    assert plan.env_seed == begun.seed != plan.seed
     (more,) = Pool(player, CHAINS.env, TaskReward()).run([replace(plan, task=plan.task)])
     assert (more.history, more.length, more.turns[0].sampled_ids) == (1, 2, [])
     assert (

@@ -53,8 +53,8 @@ class Corrections(Sampler):
                 else None
             )
             if goal is None:
-                history = PastTurn.of(t.turns)
-                onward += planner.group(_limited(t.task, len(history) + 1), history=history, role="correction")
+                history, task = PastTurn.of(t.turns), _limited(t.task, t.length + 1)
+                onward += planner.group(task, history=history, role="correction", like=t)
             else:
                 goals -= 1
                 onward += planner.group(_limited(goal, 1), role="subgoal")

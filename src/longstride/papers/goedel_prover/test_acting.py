@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bigrams import bigram_policy
 from elsewhere import train_elsewhere
-from helpers import make_trajectory, rows_of
+from helpers import make_trajectory, rows_of, trajectories_of
 
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
@@ -115,6 +115,8 @@ def test_another_model_is_trained_on_whole_answers_and_on_corrections(run: Path)
     (row,) = rows_of(run, "train")
     roles = row["summary"]["by_role"]
     assert roles["whole"]["episodes"] == 32 and roles["correction"]["episodes"] == 32 and "subgoal" not in roles
+    whole, corrections = ([t for t in trajectories_of(run) if t.role == role] for role in ("whole", "correction"))
+    assert {t.env_seed for t in corrections} <= {t.seed for t in whole}
     last = rows_of(run, "eval")[-1]["measures"]
     assert max(last["length"]) > 1 and set(last["within_1_attempts"]) <= {0.0, 1.0}
     assert sum(last["success"]) >= sum(last["within_1_attempts"])

@@ -62,7 +62,7 @@ class Interventions(Sampler):
         searches = [s for group in by_group(played) if (s := self._begun(planner.chat, group)) is not None]
         while left := [s for s in searches if s.wrong - s.right > 1]:
             groups = [
-                planner.group(s.failed.task, self.continuations, prefix=s.prefix(s.middle), role=PROBE) for s in left
+                planner.group(s.failed.task, self.continuations, s.prefix(s.middle), PROBE, like=s.failed) for s in left
             ]
             found = yield [plan for group in groups for plan in group]
             played = played + found

@@ -51,6 +51,7 @@ def test_the_first_error_is_found_by_halving_and_one_step_takes_its_place() -> N
     stages, episodes = search("a ; b ; x ; d ; e end", [False, True, True, True, True])
     # from behind two steps it goes on to a success, from behind the third it does not
     assert [len(stage[0].prefix) for stage in stages] == [0, 3, 5] and {p.role for p in stages[1]} == {PROBE}
+    assert {p.env_seed for p in stages[1] + stages[2]} == {stages[0][0].seed}
     assert noted(episodes) == {PREFIX: ["a ; b"], INTERVENTION: ["; c"]}
     samples = {s.episode: s for s in Spliced()(episodes)}
     assert len(samples) == 2

@@ -48,7 +48,7 @@ class ForcedTermination(Sampler):
             thought = trace.turns[0].sampled_ids if trace.turns else []
             places = [0, *cuts(planner.chat, thought, self.marks)]
             for place in places if self.everywhere else [planner.rng.choice(places)]:
-                group = planner.group(trace.task, prefix=thought[:place], role=GO_ON)
+                group = planner.group(trace.task, prefix=thought[:place], role=GO_ON, like=trace)
                 forced = round(self.forced * len(group))
                 # an action from the same state, so it is compared with those that go on from there
                 plans += [answer_plan(plan, plan.prefix + closing, self.longest, FORCED) for plan in group[:forced]]

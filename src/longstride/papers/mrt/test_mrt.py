@@ -45,7 +45,7 @@ def test_a_group_begins_where_its_trace_was_cut_and_half_of_it_must_answer():
     starts = set()
     for trace, k in zip(traces, range(0, 40, 4), strict=True):
         group = groups[k : k + 4]
-        assert {(p.task.id, p.group) for p in group} == {(trace.task.id, group[0].ordinal)}
+        assert {(p.task.id, p.group, p.env_seed) for p in group} == {(trace.task.id, group[0].ordinal, trace.seed)}
         assert [p.role for p in group] == [FORCED, FORCED, GO_ON, GO_ON]
         start = CHAT.decode(group[2].prefix)
         assert [CHAT.decode(p.prefix) for p in group] == [f"{start} Action: answer".strip()] * 2 + [start] * 2

@@ -33,21 +33,25 @@ class Introspection(Sampler):
 
     def plan(self, planner: Planner) -> Stages:
         played: list[Trajectory] = []
-        states: list[tuple[Task, tuple[PastTurn, ...]]] = [(task, ()) for task in planner.tasks(planner.groups)]
+        states: list[tuple[Task, Trajectory | None]] = [(task, None) for task in planner.tasks(planner.groups)]
         for number in range(1, self.attempts + 1):
             found = yield [
                 plan
-                for task, history in states
-                for plan in planner.group(_limited(task, number), history=history, role=f"attempt_{number}")
+                for task, before in states
+                for plan in self._after(planner, _limited(task, number), before, f"attempt_{number}")
             ]
             for t in found:
                 check_attempts(t, number)
             played += found
             own = [group[0] for group in by_group(found)]
-            states = [(t.task, PastTurn.of(t.turns)) for t in own if not t.success]
+            states = [(t.task, t) for t in own if not t.success]
             if not states:
                 break
         return played
+
+    def _after(self, planner: Planner, task: Task, before: Trajectory | None, role: str) -> list[Plan]:
+        history = PastTurn.of(before.turns) if before else ()
+        return planner.group(task, history=history, role=role, like=before)
 
 
 def _limited(task: Task, attempts: int) -> Task:

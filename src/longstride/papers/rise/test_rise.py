@@ -161,6 +161,8 @@ def test_the_history_is_the_first_members_own_failed_attempts_and_a_success_ends
             leaders = [s.group for s in itertools.chain(*stages[:number]) if s.task.id == plan.task.id]
             assert [past.text for past in plan.history] == [texts[n] for n in dict.fromkeys(leaders)]
             assert plan.task.id not in easy or number == 0
+            worlds = {p.task.id: p.seed for p in stages[0]}
+            assert plan.env_seed == (worlds[plan.task.id] if number else None)
     for t in played:
         assert t.length == t.history + 1 and t.stop is StopReason.ANSWERED
         assert t.success == bool(t.reward) == (t.turns[-1].text == PUZZLES.demonstrate(t.task)[0])

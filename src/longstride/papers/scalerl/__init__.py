@@ -21,8 +21,8 @@ On your own model and tasks, a run and what its first part says of the rest, bes
         learner.lr=1e-6 --out runs/sums
     longstride fit runs/sums --law sigmoid --since 2 --until 20 --rival power
 
-The exact problem has 160 problems whose chances are spread evenly in a normal distribution of their logarithm, and 40
-that cannot be solved; it predicts iteration 120 from 60.
+The exact problem has 200 problems, of which the seed draws how many cannot be solved, and median and deviation of the
+normal distribution in which the logarithms of the other chances are spread evenly; it predicts iteration 120 from 60.
 
 Deviations: PipelineRL and forced interruptions are left out: the curriculum decides by what came before, so nothing is
 rolled out ahead. Puzzles are made anew, so that none of them comes again; the exact problem has none of the recipe's

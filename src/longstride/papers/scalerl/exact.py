@@ -119,3 +119,11 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "Half a run says more by a sigmoid in 75 % of the worlds [60, 86], each law from its own best point on: accuracies of "
+    "0.966 and 0.895 (+0.071 [0.049, 0.093]). It is open because the lead does not rise all the way with what is seen: "
+    "-0.025 with a tenth of the run, 0.075 with a quarter, 0.071 with half. It turns with how easy problems are: below a "
+    "median chance of 0.014 it holds in 36 %, and above 0.034 in all; and "
+    "with the deviation of difficulty, above 1.3 in 46 %. The power law's band still holds the end more often."
+)

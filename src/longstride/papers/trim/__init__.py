@@ -22,8 +22,9 @@ On your own models, of one vocabulary, with any scorer of steps (docs/guides/sco
 `fitted(scores, right, ...)` one that knows how far your scorer can be trusted. `longstride train trim` makes a strong model of
 the shipped start by cloning, and routes between the two.
 
-`exact.py` has the mechanism in small, with the same routers: 6 steps, models of skill 0 and 2 (0.38 and 0.75 of the tasks in one
-go), a scorer whose unbiased noise is as large as the label, and routers of whole tasks that know the gain of every task.
+`exact.py` has the mechanism in small, with the same routers, in worlds that the seed draws: 3 to 12 steps, five levels, a strong
+model of skill 1 to 4, a scorer whose unbiased noise is a third of the label to three times as much, and routers of whole tasks
+that know the gain of every task.
 
 Deviations: models of different tokenizers share no steps here; the code reads each score alone, with an even prior, and asks its
 table only where the last step may be wrong, where `Belief` filters; how many steps are left is a number, and not a distribution.

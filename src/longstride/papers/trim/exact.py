@@ -216,3 +216,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "It holds in 73 % of the worlds [57, 84], and whole tasks are ahead in none: single steps save 0.56 of the strong "
+    "model's steps and whole tasks 0.11 (+0.45 [0.36, 0.54]), each by its best curve. It turns with what the scorer sees: "
+    "where its noise is below 0.8 of its label it holds in all worlds (+0.71), above 1.7 in 23 % (+0.12), and at four it "
+    "is gone. The stronger the strong model, the less is saved."
+)

@@ -2,7 +2,7 @@
 checkpoint keeps.
 
 What always holds: networks that were given a state go on as those would have whose state it is, the ones that take no
-gradient (targets) included. What they return is on the CPU, wherever they compute.
+gradient (targets) included.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,32 +80,6 @@ class TurnHeads(nn.Module):
     def forward(self, ends_N_2_D: Tensor) -> tuple[Tensor, Tensor]:
         """[2, N] values Q and [M, N] values V."""
         return self.q(ends_N_2_D.flatten(1))[..., 0], self.v(ends_N_2_D[:, 0])[..., 0]
-
-
-class ActionValues(nn.Module):
-    """Two independent values of the state before a turn, V, and of the action taken in it, Q, on one encoder, which is
-    trained too: hidden layers are as wide as its hidden states.
-
-    Args:
-        encoder, device: see `TurnEncoder`.
-        seed: see `TurnHeads`.
-    """
-
-    def __init__(self, encoder: str, seed: int, device: str = "cpu") -> None:
-        super().__init__()
-        self.encoder = TurnEncoder(encoder, device)
-        self.heads = TurnHeads(self.encoder.size, seed, Trunk(width=self.encoder.size, depth=2)).to(device)
-
-    def forward(self, turns: Sequence[Turn]) -> tuple[Tensor, Tensor]:
-        """[2, N] values Q and V of N turns, at least one."""
-        q_2_N, v_2_N = self.heads(self.encoder(turns))
-        return q_2_N.cpu(), v_2_N.cpu()
-
-    @torch.no_grad()
-    def estimate(self, turns: Sequence[Turn]) -> None:
-        """Fills in `action_value` and `value` of turns, each the smaller of the two."""
-        if turns:
-            fill_in(turns, *(value_2_N.amin(0) for value_2_N in self(turns)))
 
 
 def fill_in(turns: Sequence[Turn], q_N: Tensor, v_N: Tensor) -> None:

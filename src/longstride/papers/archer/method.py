@@ -1,19 +1,16 @@
-"""Replay of states, a critic of turns with two pairs of Q and V, and the advantage of a turn by it."""
+"""Replay of states, the numbers of a critic of turns, and the advantage of a turn by it."""
 
 import random
 from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from longstride.core.experience import Experience
 from longstride.core.numbers import Count, CountOrZero, Positive, Share
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
-from longstride.learner.critics import Critic, CriticBatch, CriticConfig, HiddenStates, Moves
+from longstride.learner.critics import Critic, CriticConfig, HiddenStates
 from longstride.methods import Advantage, Credit, Replay
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class StateReplay(Replay):
@@ -63,56 +60,10 @@ class DoubleValue(CriticConfig):
         return self.encoder
 
     def make(self, policy: HiddenStates, seed: int) -> Critic:
-        """See `DoubleCritic`; it reads nothing of the policy, and computes where that does."""
+        """See `critic.DoubleCritic`; it reads nothing of the policy, and computes where that does."""
+        from longstride.papers.archer.critic import DoubleCritic
+
         return DoubleCritic(self, seed, str(policy.device))
-
-
-class DoubleCritic:
-    """A `DoubleValue` at work. Each of its two pairs minimises, over stored turns (s, a, r, s') of whatever policy,
-
-        (Q(s, a) - r - discount V_target(s'))^2 + (V(s) - Q_target(s, a'))^2,   a' proposed in s by the policy as it is
-
-    An estimate is the smaller of the two. An episode that a budget truncated goes on from its last state (see `GAE`).
-    """
-
-    def __init__(self, config: DoubleValue, seed: int, device: str = "cpu") -> None:
-        from longstride.learner.networks import ActionValues, TrainedNetworks
-
-        self.config = config
-        self.online = ActionValues(config.encoder, seed, device)
-        self.target = ActionValues(config.encoder, seed, device).requires_grad_(False)
-        self._trained = TrainedNetworks({"online": self.online, "target": self.target}, config.lr, clip=1.0)
-        self.state, self.load_state = self._trained.state, self._trained.load_state
-
-    def estimate(self, trajectories: Sequence[Trajectory]) -> None:
-        self.online.estimate([turn for t in trajectories for turn in t.turns])
-
-    def before_update(self, batch: CriticBatch) -> dict[str, float]:
-        """Learns from what is stored, and then estimates what is trained."""
-        from longstride.models.mlp import polyak
-
-        c, rng, losses = self.config, batch.rng, [0.0, 0.0]
-        records = [record for record in batch.experience.records if record.length and not record.stop.failed]
-        stored = batch.experience.read(rng.sample(records, min(c.episodes, len(records))))
-        pairs = list(zip(stored, batch.experience.propose(stored, rng.getrandbits(62)), strict=True))
-        for _ in range(c.steps if pairs else 0):
-            turns, *targets = self.targets(rng.sample(pairs, min(c.batch_episodes, len(pairs))))
-            errors = [(x - y).square().mean(1).sum() for x, y in zip(self.online(turns), targets, strict=True)]
-            self._trained.step(errors[0] + errors[1])
-            polyak(self.target, self.online, c.tau)
-            losses = [total + error.item() / c.steps for total, error in zip(losses, errors, strict=True)]
-        self.estimate(batch.trajectories)
-        return {"action_value_loss": losses[0], "value_loss": losses[1]}
-
-    def after_update(self, batch: CriticBatch) -> dict[str, float]:
-        return {}
-
-    def targets(self, episodes: Sequence[tuple[Trajectory, Trajectory]]) -> "tuple[list[Turn], Tensor, Tensor]":
-        """The N turns that were played, and what Q and V should be there, [2, N] each."""
-        moves = Moves.of([played for played, _ in episodes], self.config.discount)
-        q_2_N, v_2_N = self.target([turn for _, proposed in episodes for turn in proposed.turns])  # of the same prompts
-        rewards_N, discounts_N = v_2_N.new_tensor(moves.rewards), v_2_N.new_tensor(moves.discounts)
-        return moves.turns, rewards_N + discounts_N * v_2_N[:, moves.following], q_2_N
 
 
 class TurnAdvantage(Credit):

@@ -38,7 +38,8 @@ from longstride.methods import Constant, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES
 from longstride.models.load import load_policy, save_policy
 from longstride.models.tiny import TinyConfig, words_of
-from longstride.papers.archer.method import DoubleCritic, DoubleValue, StateReplay, TurnAdvantage
+from longstride.papers.archer.critic import DoubleCritic
+from longstride.papers.archer.method import DoubleValue, StateReplay, TurnAdvantage
 from longstride.papers.archer.recipe import RECIPE
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer

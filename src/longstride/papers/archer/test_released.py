@@ -17,7 +17,8 @@ from longstride.core.trajectory import Trajectory, Turn
 from longstride.learner.critics import CriticBatch
 from longstride.methods import Mean, Reinforce
 from longstride.models.load import save_policy
-from longstride.papers.archer.method import DoubleCritic, DoubleValue, TurnAdvantage
+from longstride.papers.archer.critic import DoubleCritic
+from longstride.papers.archer.method import DoubleValue, TurnAdvantage
 
 VALUES = [[[0.3, -0.2, 0.9, 0.4], [0.1, 0.5, -0.6, 0.7]], [[0.2, 0.0, 0.4, -0.3], [-0.1, 0.6, 0.2, 0.8]]]
 """Two Q of four turns, and two V."""

@@ -30,9 +30,19 @@ async def test_a_task_is_played_by_its_own_kind_and_a_foreign_one_is_refused():
         assert await env.final_state() == {"verdict": "solved"}
     with pytest.raises(EnvFailure, match="is of 'puzzles/sudoku'; expected was one of puzzles/modular_chain"):
         await Puzzles(sources=(ModularChain(),)).env().reset(Sudoku().held_out(1)[0], 0)
-    for ask in (Puzzles().demonstrate, lambda task: Puzzles().review(task, "answer 3")):
+    for ask in (Puzzles().demonstrate, Puzzles().hint, lambda task: Puzzles().review(task, "answer 3")):
         with pytest.raises(TaskError, match="is of 'puzzles/sudoku'; expected was one of puzzles/modular_chain"):
             ask(Sudoku().held_out(1)[0])
+
+
+def test_what_helps_with_a_task_and_what_is_left_of_it_are_said_by_its_own_kind():
+    seen = set()
+    for task in MIXTURE.sample(random.Random(0), 30):
+        source = next(s for s in SOURCES if s.source == task.source)
+        begun = f"Thought: {source.hint(task)} Action: answer 0"
+        assert MIXTURE.hint(task) == source.hint(task) and MIXTURE.subgoal(task, begun) == source.subgoal(task, begun)
+        seen.add((task.source, bool(MIXTURE.hint(task)), MIXTURE.subgoal(task, begun) is not None))
+    assert len({source for source, helped, _ in seen if helped}) == 3 and any(rest for *_, rest in seen)
 
 
 def test_it_is_built_again_from_its_data():

@@ -320,6 +320,8 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
     Raises:
         ConfigError: there is none of that name, or it cannot be imported.
     """
+    if name is None and not isabstract(family):
+        return family
     place, away = where or family.type_name(), LOCATIONS.get(family.family().type_name(), {})
     name = name if name is None else str(name)
     if name and ":" in name:
@@ -329,8 +331,6 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
     members = family.members()
     known = members | away if family is family.family() else members  # of others it is not known whether they would do
     if name is None:
-        if not isabstract(family):
-            return family
         if len(members) > 1:
             raise ConfigError(f"{place}: `type` is missing; one of {', '.join(sorted(known))}")
         return typing.cast(type[C], next(iter(members.values())))

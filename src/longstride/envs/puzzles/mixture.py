@@ -52,17 +52,26 @@ class Puzzles(TaskSource):
         return [task for turn in turns for task in turn][:n]
 
     def demonstrate(self, task: Task) -> list[str]:
-        """See `PuzzleSource.demonstrate`; a `TaskError` too for a task of no kind of this mixture."""
+        """See `PuzzleSource.demonstrate`."""
         return self._of(task).demonstrate(task)
 
+    def hint(self, task: Task) -> str:
+        """See `PuzzleSource.hint`."""
+        return self._of(task).hint(task)
+
     def review(self, task: Task, text: str) -> list[str] | None:
-        """See `PuzzleSource.review`; a `TaskError` too for a task of no kind of this mixture."""
+        """See `PuzzleSource.review`."""
         return self._of(task).review(task, text)
+
+    def subgoal(self, task: Task, text: str) -> Task | None:
+        """See `PuzzleSource.subgoal`."""
+        return self._of(task).subgoal(task, text)
 
     def env(self) -> MixedEnv:
         return MixedEnv({source.source: source.kind for source in self.sources})
 
     def _of(self, task: Task) -> PuzzleSource:
+        """Raises: TaskError where the task is of no kind of this mixture."""
         for source in self.sources:
             if source.source == task.source:
                 return source

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
-from helpers import make_task, make_trajectory, played, word_chat
+from helpers import cut_thought, make_task, make_trajectory, played, word_chat
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
@@ -97,6 +97,13 @@ def test_at_every_place_of_a_thought_an_answer_is_asked_for():
     assert [p.budget for p in answers] == [Budget(turns=1, turn_tokens=len(p.prefix) + 16) for p in answers]
 
 
+def test_answers_are_asked_for_in_a_thought_that_its_budget_cut_too():
+    stages, ids = Anytime().run([plan()], PLAYER), CHAT.encode(THOUGHT)
+    (first,) = next(stages)
+    answers = stages.send([cut_thought(first, ids, 10)])
+    assert [CHAT.decode(p.prefix) for p in answers] == [f"{place} Action: answer".strip() for place in PLACES]
+
+
 @pytest.mark.parametrize("thought", ["Action: answer 3", ""])
 def test_a_thought_that_begins_with_a_mark_or_is_empty_has_one_place(thought):
     _, _, answers = asked(Anytime(), [plan()], thought)
@@ -146,6 +153,7 @@ def test_it_is_refused_where_it_cannot_measure():
         next(Anytime().run([plan()], ScriptedPlayer(lambda e: "")))
     with pytest.raises(ConfigError, match="episodes may take 24; take tasks of a single turn"):
         next(Anytime().run([Plan(make_task(), 0, 0, Budget(turns=24))], PLAYER))
+    assert next(Anytime().run([Plan(make_task(horizon=1), 0, 0, Budget(turns=24))], PLAYER))
     with pytest.raises(ConfigError, match="within has budgets up to 40 tokens, and an episode may take 30"):
         next(Anytime(within=(40,)).run([plan(turn_tokens=30)], PLAYER))
 

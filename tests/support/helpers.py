@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 from zlib import crc32
@@ -100,6 +101,12 @@ def played(plan: Plan, ids: Iterable[int] = (), reward: float = 0.0, **fields: A
         "iteration": plan.iteration, "role": plan.role, "stop": StopReason.ANSWERED, "env_seed": plan.env_seed,
     }  # fmt: skip
     return make_trajectory([turn], reward, **(values | fields))
+
+
+def cut_thought(plan: Plan, ids: Sequence[int], given: int, **fields: Any) -> Trajectory:
+    """The same, of a turn of `ids` whose thought its budget cut: so many of them were given then."""
+    turn = make_turn(ids[given:], ids[:given], given=given)
+    return replace(played(plan, **fields), turns=[turn])
 
 
 def run_stages(

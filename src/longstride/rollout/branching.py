@@ -46,11 +46,11 @@ def ending(chat: Codec, ids: Sequence[int], words: str) -> tuple[int, int]:
     return before, bisect_left(lengths, True, key=lambda k: words in chat.decode(ids[:k]))
 
 
-def check_single_turn(plans: Sequence[Plan], what: str) -> None:
-    """Refuses plans of episodes of several turns; `what` cannot be done there."""
+def check_single_turn(plans: Sequence[Plan], what: str, budget: str = "budget") -> None:
+    """Refuses plans of episodes of several turns, whose limit `budget` names; `what` cannot be done there."""
     if (turns := max((plan.turns for plan in plans), default=1)) > 1:
         raise ConfigError(
-            f"{what} in an only turn, and episodes may take {turns}; take tasks of a single turn, with budget.turns=1"
+            f"{what} in an only turn, and episodes may take {turns}; take tasks of a single turn, with {budget}.turns=1"
         )
 
 

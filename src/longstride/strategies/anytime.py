@@ -18,7 +18,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
 from longstride.envs.text import ANSWERING, MARK, STEP_END
-from longstride.rollout.branching import answer_plan, cuts
+from longstride.rollout.branching import answer_plan, check_single_turn, cuts
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player, with_ids
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
@@ -58,11 +58,7 @@ class Anytime(Strategy):
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         """Raises: ConfigError where no language model plays, or episodes have several turns."""
         player = with_ids(player, f"strategy {self.name} cuts what a language model says into steps")
-        if (turns := max((plan.budget.turns for plan in plans), default=1)) > 1:
-            raise ConfigError(
-                f"strategy {self.name} asks for answers in the middle of an only turn, and episodes may take {turns}; "
-                "take tasks of a single turn, with test_budget.turns=1, or evaluate under direct"
-            )
+        check_single_turn(plans, f"strategy {self.name} asks for answers in the middle of a thought", "test_budget")
         if (least := min(map(_tokens, plans), default=0)) < max(self.within, default=0):
             raise ConfigError(
                 f"strategy {self.name}: within has budgets up to {max(self.within)} tokens, and an episode may take "
@@ -81,7 +77,7 @@ class Anytime(Strategy):
         """The plans of an episode's answers, place by place; of a failed one none."""
         if episode.stop.failed:
             return []
-        thought, closing = episode.turns[0].sampled_ids if episode.turns else [], chat.encode(self.closing)
+        thought, closing = episode.turns[0].ids if episode.turns else [], chat.encode(self.closing)
         prefixes = [tuple(thought[:place] + closing) for place in sorted({0, *cuts(chat, thought, self.marks)})]
         return [
             replace(answer_plan(plan, prefix, self.longest), ordinal=(plan.ordinal + 1) * APART + n)

@@ -46,12 +46,13 @@ class AtBudgets(Sampler):
         thoughts = yield plans
         closing, asked = tuple(planner.chat.encode(self.closing)), list[Plan]()
         for t in thoughts:
-            ids = t.turns[0].sampled_ids if t.turns else []
+            ids, given = (t.turns[0].ids, t.turns[0].given) if t.turns else ([], 0)
             end, stops = ending(planner.chat, ids, self.ends)
             most = min(t.budget.turn_tokens, t.budget.tokens or t.budget.turn_tokens)
             places = [min(round(most * (s + 1) / self.budgets), end) for s in range(self.budgets)]
-            # to end it is a choice of the thought too
-            t.evidence[SEGMENTS] = np.diff([0, *(stops if place == end else place for place in places)]).tolist()
+            # to end it is a choice of the thought too; where its budget cut it, it was given as a whole
+            ends = [max(0, (stops if place == end else place) - given) for place in places]
+            t.evidence[SEGMENTS] = np.diff([0, *ends]).tolist()
             for place in places:
                 group = planner.group(t.task, self.answers, like=t)
                 asked += [answer_plan(plan, (*ids[:place], *closing), self.longest, ANSWER) for plan in group]

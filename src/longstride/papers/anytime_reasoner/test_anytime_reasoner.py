@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from elsewhere import train_elsewhere
 from enumerated import ascent
-from helpers import make_planner, make_trajectory, make_turn, played, rows_of, run_stages, trajectories_of, word_chat
+from helpers import (
+    cut_thought,
+    make_planner,
+    make_trajectory,
+    make_turn,
+    played,
+    rows_of,
+    run_stages,
+    trajectories_of,
+    word_chat,
+)
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
@@ -105,6 +115,19 @@ def test_a_thought_is_cut_at_every_budget_and_once_it_has_ended_its_answers_are_
     assert {p.env_seed for p in asked} == {thoughts[0].seed}
     first = episodes[0]
     assert first.evidence == {SEGMENTS: [5, 5, 3, 0], BY_BUDGET: [0.5, 1.0, 1.0, 1.0]}
+
+
+def test_of_a_thought_that_was_cut_and_closed_for_the_policy_the_tokens_behind_that_are_trained() -> None:
+    planner = make_planner(ModularChain(), episodes=2, size=2, chat=CHAT, budget=Budget(turns=1, turn_tokens=20))
+    ids = CHAT.encode(TEXT)
+
+    def play(plan):
+        return cut_thought(plan, ids, 8) if plan.role == THOUGHT else played(plan, ids[-1:], float(plan.ordinal % 2))
+
+    (_, asked), episodes = run_stages(AtBudgets(budgets=4, answers=2).plan(planner), play)
+    assert [list(p.prefix)[: len(p.prefix) - 2] for p in asked[:8:2]] == [ids[:k] for k in (5, 10, 12, 12)]
+    assert episodes[0].evidence[SEGMENTS] == [0, 2, 3, 0]
+    assert [len(s.advantages) for s in BudgetRelative()(episodes)][:2] == [len(ids) - 8] * 2
 
 
 def test_tokens_have_the_advantage_of_their_segment_an_answer_its_own_and_the_thought_s_own_answer_none() -> None:

@@ -88,10 +88,11 @@ class Interventions(Sampler):
         """Writes down which tokens are cloned."""
         if s.found is None or not s.found.turns:
             return
-        ends = [k for k in cuts(chat, s.found.turns[0].sampled_ids, (self.mark,)) if k]
-        if ends:
-            s.found.evidence[INTERVENTION] = ends[0]
-            s.failed.evidence[PREFIX] = len(s.prefix(s.right))
+        found, begun = s.found.turns[0], len(s.prefix(s.right))
+        ends = [begun + k for k in cuts(chat, found.ids[begun:], (self.mark,)) if k]
+        if ends and ends[0] > found.given:  # a thought that its budget cut is given, and not trained
+            s.found.evidence[INTERVENTION] = ends[0] - found.given
+            s.failed.evidence[PREFIX] = max(0, begun - s.failed.turns[0].given)
 
 
 class Spliced(Credit):

@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 from elsewhere import train_elsewhere
-from helpers import make_planner, make_trajectory, make_turn, played, rows_of, run_stages, trajectories_of, word_chat
+from helpers import (
+    cut_thought,
+    make_planner,
+    make_trajectory,
+    make_turn,
+    played,
+    rows_of,
+    run_stages,
+    trajectories_of,
+    word_chat,
+)
 
 from longstride.core.budget import Budget
 from longstride.core.errors import ConfigError
@@ -19,15 +29,17 @@ CHAT = word_chat("a b c d e x ; end")
 RIGHT = CHAT.encode("a ; b ; c ; d ; e end")
 
 
-def search(said: str, solves: Sequence[bool], iteration: int = 1) -> tuple[list[list[Plan]], list[Trajectory]]:
-    """Plans by stage and episodes of one group whose first member says `said` and fails, and whose second one solves the
-    task where `solves[0]`; from a beginning of n right steps one of two continuations solves it where `solves[n]`."""
+def search(
+    said: str, solves: Sequence[bool], iteration: int = 1, given: int = 0
+) -> tuple[list[list[Plan]], list[Trajectory]]:
+    """Plans by stage and episodes of one group whose first member says `said`, which begins with so many ids that were
+    `given`, and fails, and whose second one solves the task where `solves[0]`; from a beginning of n right steps one of two continuations solves it where `solves[n]`."""
 
     def play(plan: Plan) -> Trajectory:
         begun = list(plan.prefix)
         if plan.role != PROBE:
             solved = plan.ordinal == 1 and solves[0]
-            return played(plan, RIGHT if solved else CHAT.encode(said), float(solved))
+            return played(plan, RIGHT, 1.0) if solved else cut_thought(plan, CHAT.encode(said), given)
         right = begun == RIGHT[: len(begun)] and solves[(len(begun) + 1) // 2]
         solved = right and plan.ordinal % 2 == 1
         rest = RIGHT[len(begun) :] if solved else CHAT.encode("; x end")
@@ -60,6 +72,12 @@ def test_the_first_error_is_found_by_halving_and_one_step_takes_its_place() -> N
     assert step.prompt_ids[-3:] == RIGHT[:3]  # what stood before is read
     (alone,) = Spliced(prefix=False)(episodes)
     assert alone.episode == step.episode
+
+
+def test_of_a_failed_answer_whose_thought_its_budget_cut_what_was_sampled_is_cloned() -> None:
+    _, episodes = search("a ; b ; x ; d ; e end", [False, True, True, True, True], given=2)
+    assert noted(episodes) == {PREFIX: ["b"], INTERVENTION: ["; c"]}
+    assert {len(s.advantages) for s in Spliced()(episodes)} == {10 - 2, 7}
 
 
 def test_an_error_in_the_first_step_is_mended_by_a_sibling_that_succeeded() -> None:

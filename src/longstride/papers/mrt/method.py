@@ -45,7 +45,7 @@ class ForcedTermination(Sampler):
         closing = tuple(planner.chat.encode(self.closing))
         plans = []
         for trace in traces:
-            thought = trace.turns[0].sampled_ids if trace.turns else []
+            thought = trace.turns[0].ids if trace.turns else []
             places = [0, *cuts(planner.chat, thought, self.marks)]
             for place in places if self.everywhere else [planner.rng.choice(places)]:
                 group = planner.group(trace.task, prefix=thought[:place], role=GO_ON, like=trace)

@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 from estimators import all_of, episode_of, weighted_scores
-from helpers import make_planner, make_trajectory, make_turn, played, rows_of, run_stages, trajectories_of, word_chat
+from helpers import (
+    cut_thought,
+    make_planner,
+    make_trajectory,
+    make_turn,
+    played,
+    rows_of,
+    run_stages,
+    trajectories_of,
+    word_chat,
+)
 from one_page import make_recipe, save_model
 
 from longstride.core.budget import Budget, StopReason
@@ -56,6 +66,13 @@ def test_a_group_begins_where_its_trace_was_cut_and_half_of_it_must_answer():
 def test_a_trace_without_text_is_begun_at_its_start():
     (_, group), _ = stages(ForcedTermination(forced=0.25), episodes=4, thought="")
     assert [CHAT.decode(p.prefix) for p in group] == ["Action: answer", "", "", ""]
+
+
+def test_a_trace_whose_thought_its_budget_cut_is_begun_in_that_thought():
+    sampler, ids = ForcedTermination(forced=1.0, everywhere=True), CHAT.encode(THOUGHT)
+    (_, answers), _ = run_stages(sampler.plan(planner(4)), lambda plan: cut_thought(plan, ids, 10))
+    places = [CHAT.decode(p.prefix).removesuffix("Action: answer").strip() for p in answers[::4]]
+    assert places == PLACES
 
 
 def test_answers_can_be_asked_for_at_every_place():

@@ -34,7 +34,7 @@ from longstride.models.load import load_policy, make_policy, save_policy
 from longstride.models.thoughts import spoken
 from longstride.models.tiny import TinyConfig, build_model
 from longstride.rewards import Reward, TaskReward, Verdict
-from longstride.rollout import FullHistory, Past
+from longstride.rollout import FullHistory, Past, PastTurn
 from longstride.rollout.branching import cuts
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import LanguagePlayer
@@ -337,6 +337,9 @@ class TestThoughtBudget:
         assert env.heard == ["Action: back"] and taken.finish == "stop"
         assert [r.max_new for r in engine.asked] == [3, 40 - 3 - 3]
         assert episode._tokens == 3 + 13  # the ids that end the thought were not sampled
+        again = Episode(Plan(TASK, 1, 0, episode.plan.budget, history=PastTurn.of([taken])), Bare())
+        await again.start(TaskReward())
+        assert again._tokens == 3 + 13 and again.trajectory.turns[0].ids == taken.ids
 
     @pytest.mark.parametrize("template", [QWEN3, QWEN3_THINKING], ids=["qwen", "thinking"])
     async def test_a_thought_that_ends_in_time_is_trained_whole(self, template: str) -> None:

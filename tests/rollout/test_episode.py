@@ -11,15 +11,15 @@ from longstride.core.budget import StopReason
 from longstride.core.content import Media, text_in, with_lines
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, Usage
 from longstride.envs.base import HELD_ANSWER, Step
 from longstride.methods import GroupRelative
 from longstride.methods.advantages import GAE
 from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.rewards import Reward, Verdict
-from longstride.rollout import FullHistory, PastTurn, Plan, summarise
+from longstride.rollout import FullHistory, PastTurn, Plan, ScriptedPlayer, summarise
 from longstride.rollout.companions import CompanionPlayer
-from longstride.rollout.episode import Episode
+from longstride.rollout.episode import Episode, Generation
 
 
 @pytest.fixture(autouse=True)
@@ -371,6 +371,28 @@ class TestCompanions:
     def test_all_players_forget_an_episode_that_is_over(self):
         trajectories, mine, theirs = self.episodes()
         assert len(set(mine.released)) == len(set(theirs.released)) == len(trajectories)
+
+    def test_they_cost_no_tokens_of_the_budget_when_they_are_played_again_either(self):
+        first, own = next(t for t in self.episodes()[0] if t.length > 3), [1, 4]
+        for again in (first, Trajectory.from_json(first.to_json())):
+            for k in own:  # what went on from there is gone on from once more
+                engine = LineEngine()
+                player = CompanionPlayer(language(engine, FullHistory()), {"guide": language(None, FullHistory())})
+                on = plan(
+                    k, 6, first.seed, task=first.task, budget={"tokens": 30}, history=PastTurn.of(again.turns[:2])
+                )
+                again = play(player, on)[0]
+                assert engine.requests[0].max_new == 30 - len(first.turns[0].sampled_ids)
+
+
+def test_an_episode_that_goes_on_from_what_a_server_said_has_spent_what_it_sampled_there():
+    player = ScriptedPlayer(lambda _: Generation([], [], [], [], "go north", usage=Usage(1, sampled=5)))
+    first = play(player, plan(turns=9, budget={"tokens": 21}))[0]
+    assert (first.length, first.stop) == (5, StopReason.TOKENS)
+    for ordinal in (1, 2):
+        again = PastTurn.of(first.turns[:3])
+        first = play(player, plan(ordinal, turns=9, budget={"tokens": 21}, history=again))[0]
+        assert (first.length, first.stop) == (5, StopReason.TOKENS)
 
 
 def test_ids_of_a_turn_are_what_was_given_and_what_was_sampled():

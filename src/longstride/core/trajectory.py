@@ -94,6 +94,9 @@ class Turn:
     fork: str = ""
     """Why its prompt opens a branch, where a program that rewrites its history asked for it
     (`envs.requests.ChatRequest.fork`)."""
+    budgeted: int | None = None
+    """Tokens that it took of the episode's budget, where these are not its ids: what companions say and what ends a
+    thought for the policy take none, and what a server sampled has no ids."""
     estimates: dict[str, float] = field(default_factory=dict, compare=False)
     """What a critic says of the turn, by name (`value`: what is still to be earned before it); made for an update, and
     not kept."""
@@ -263,6 +266,7 @@ class Trajectory:
                     "speaker": t.speaker,
                     **({"usage": t.usage} if t.usage else {}),
                     **({"fork": t.fork} if t.fork else {}),
+                    **({"budgeted": t.budgeted} if t.budgeted is not None else {}),
                 }
             )
             before = t.prompt_ids + t.sampled_ids
@@ -334,6 +338,7 @@ class Trajectory:
                         placed(prompt, known) if media else (),
                         Usage(*t["usage"]) if "usage" in t else None,
                         t.get("fork", ""),
+                        t.get("budgeted"),
                     )
                 )
                 before = prompt + t["ids"]

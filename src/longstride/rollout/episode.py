@@ -54,11 +54,13 @@ class PastTurn(NamedTuple):
 
     text: str
     ids: tuple[int, ...]
+    budgeted: int | None = None
+    """See `Turn.budgeted`; left out, as many as there are ids."""
 
     @classmethod
     def of(cls, turns: Iterable[Turn]) -> "tuple[PastTurn, ...]":
         """Turns that were taken."""
-        return tuple(cls(turn.text, tuple(turn.ids)) for turn in turns)
+        return tuple(cls(turn.text, tuple(turn.ids), turn.budgeted) for turn in turns)
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,8 @@ class Generation:
     finish: Finish = "stop"
     given: int = 0
     thought: int = 0
-    """How many of the given ids the policy sampled: a thought that its budget cut."""
+    """Tokens that the budget counts beside those that it began with and the sampled ids: a thought that its own budget
+    cut, or a turn that is played again."""
     media: tuple[Media, ...] = ()
     usage: Usage | None = None
 
@@ -250,9 +253,10 @@ class Episode:
             self._see(first)
         except EnvFailure as e:
             self.fail(e)
-        for text, ids in self.plan.history:
+        for text, ids, budgeted in self.plan.history:
             if not self.ended:
-                await self.take(Generation(list(ids), [], [], [], text, given=len(ids)), reward)
+                spent = len(ids) if budgeted is None else budgeted
+                await self.take(Generation(list(ids), [], [], [], text, given=len(ids), thought=spent), reward)
 
     async def take(self, generation: Generation, reward: Reward) -> None:
         """Takes one turn; ends and scores the episode where the rules say so."""
@@ -315,7 +319,7 @@ class Episode:
 
     def _record(self, generation: Generation, step: Step, seconds: float) -> None:
         seen, before = self.observations[-1], self.trajectory.turns[-1].error if self.turns else None
-        request = self.requests[-1]
+        request, begun = self.requests[-1], len(self.opening)
         turn = Turn(
             generation.prompt_ids,
             generation.sampled_ids,
@@ -336,9 +340,10 @@ class Episode:
             usage=generation.usage,
             fork=request.fork if request else "",
         )
+        spent = turn.sampled_tokens + generation.thought
+        turn.budgeted = spent + begun if spent + begun != len(turn.ids) else None
         self.trajectory.turns.append(turn)
-        played_again = self.turns <= len(self.plan.history)
-        self._tokens += turn.sampled_tokens + (generation.given if played_again else generation.thought)
+        self._tokens += spent
         self._tool_calls += turn.verb != "answer"
         self._held_answer = step.info.get(HELD_ANSWER, self._held_answer)
         self._see(step.observation)

@@ -122,14 +122,14 @@ class _Forcing:
         if came.stop is StopReason.MARK:
             if len(history) > len(stage.history) + 1:
                 episode.thoughts = 0
-            *past, (_, prefix) = history
+            *past, (_, prefix, _) = history
             longer = prefix[: len(prefix) - len(self._end)] + self._word
             acts = episode.thoughts == asked.at_most or asked.most is not None and len(longer) >= asked.most
             if not acts:
                 prefix, episode.thoughts = longer, episode.thoughts + 1
             history = tuple(past)
         elif self._is_cut(stage, came):
-            *past, (_, prefix) = history
+            *past, (_, prefix, _) = history
             is_open = self._chat.thought_end is None or self._chat.is_thinking(prefix)
             history, prefix, acts = tuple(past), prefix + self._close * is_open, True
         elif came.stop is StopReason.TURNS and came.length < episode.plan.turns:

@@ -387,8 +387,27 @@ def test_several_strategies_stand_in_one_table(capsys: pytest.CaptureFixture[str
     assert (
         main(["eval", "base-puzzles", "engine.processes=1", "evaluation.baselines=false", "--tasks", "2", *asked]) == 0
     )
-    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[2:]]
-    assert rows == [["agent", name] for name in ("direct", "best_of_2_by_majority", "think_on_to_8")]
+    *rows, second, third = capsys.readouterr().out.splitlines()[2:]
+    names = ["direct", "best_of_2_by_majority", "think_on_to_8"]
+    assert [line.split()[:2] for line in rows] == [["agent", name] for name in names]
+    for line, name in ((second, names[1]), (third, names[2])):
+        assert re.fullmatch(rf"{name} - direct: success \S+, 95 % \S+ to \S+, on the same 2 tasks", line)
+
+
+def test_a_difference_of_strategies_is_paired_by_task_and_leaves_out_what_failed() -> None:
+    from longstride.cli.evaluate import _differences
+
+    rows: list[dict[str, Any]] = [
+        {"policy": policy, "strategy": strategy, "measures": {"success": values}}
+        for policy, strategy, values in (
+            ("agent", "direct", [0.0, 1.0, 0.0, None]),
+            ("agent", "vote", [1.0, 1.0, 0.0, 1.0]),
+            ("warm_start", "direct", [0.0, 0.0, 0.0, 0.0]),
+        )
+    ]
+    (d,) = _differences(rows)
+    assert (d["strategy"], d["against"], d["tasks"]) == ("vote", "direct", 3)
+    assert d["mean"] == pytest.approx(1 / 3) and d["lo"] < d["mean"] < d["hi"]
 
 
 @pytest.mark.parametrize(("asked", "trivial"), [("false", 0), ("true", 3)])

@@ -79,6 +79,12 @@ def test_every_command_takes_a_recipe_with_types_of_a_users_module(
     assert start["measures"] == rows_of(desk / "run", "eval")[0]["measures"]
 
 
+def test_a_folder_that_is_no_run_gets_no_report(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other").mkdir()
+    assert main(["view", "other"]) == 2
+    assert "other is no run folder" in capsys.readouterr().err and not any(Path("other").iterdir())
+
+
 @pytest.mark.parametrize(
     ("kind", "part"),
     [

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def test_runs_of_control_are_paired_by_their_seed_and_shown_by_the_measure_that_
         (tmp_path / name / "metrics.jsonl").write_text(seal(json.dumps(row), place_of(0)) + "\n")
     same, other = compare([tmp_path / name for name in "abc"], "return")["differences"]
     assert same["return"]["mean"] == 30 and "go by the seed" in other["note"] and "return" not in other
-    text = as_text(compare([tmp_path / "a", tmp_path / "b"], "return"))
+    text = as_text(compare([tmp_path / "a", tmp_path / "b"]))  # nothing is ever a success
     assert re.search(r"b - a +return +\+30\.000", text)
 
 
@@ -57,12 +58,30 @@ class TestCompare:
         assert d["success"]["lo"] <= d["success"]["mean"] <= d["success"]["hi"]
         assert [run["after"] for run in found["runs"]] == pytest.approx([sum(a) / 24, sum(b) / 24])
 
-    def test_a_run_does_not_differ_from_itself(self, runs: tuple[ls.Run, ls.Run]) -> None:
-        found = ls.compare(runs[0], runs[0])
+    def test_a_run_does_not_differ_from_its_copy_and_is_not_taken_twice(
+        self, runs: tuple[ls.Run, ls.Run], tmp_path: Path
+    ) -> None:
+        found = ls.compare(runs[0], copytree(runs[0].folder, tmp_path / "copy"))
         assert found["recipe"] == {} and "The recipes are the same." in as_text(found)
         assert found["differences"][0]["success"] | {"tasks": 24} == {
             "mean": 0.0, "lo": 0.0, "hi": 0.0, "higher": 0, "lower": 0, "tasks": 24,
         }  # fmt: skip
+        with pytest.raises(ls.ConfigError, match="is given twice"):
+            compare([*(run.folder for run in runs), runs[0].folder.parent / "lora" / ".." / "plain"])
+
+    def test_a_measure_that_no_run_has_is_refused_with_what_was_meant(
+        self, runs: tuple[ls.Run, ls.Run], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["compare", *(str(run.folder) for run in runs), "--measure", "succes"]) == 2
+        assert "unknown measure 'succes'; did you mean 'success'?" in capsys.readouterr().err
+
+    def test_of_runs_of_different_kinds_the_kinds_are_said_and_not_their_settings(
+        self, runs: tuple[ls.Run, ls.Run], tmp_path: Path
+    ) -> None:
+        begin_run(tmp_path, papers.load("td3"))
+        found = ls.compare(runs[0], tmp_path)
+        assert found["recipe"] == {"type": ["recipe", "control_recipe"]}
+        assert "of different kinds (recipe, control_recipe)" in as_text(found)
 
     def test_settings_that_differ_are_named_and_no_others(self, runs: tuple[ls.Run, ls.Run]) -> None:
         recipe = ls.compare(*runs)["recipe"]

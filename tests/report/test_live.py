@@ -93,6 +93,21 @@ def test_the_first_strategy_of_the_run_makes_its_learning_curve() -> None:
     assert "+10 points against the warm start" in written(console).splitlines()[2]
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_where_nothing_is_ever_a_success_the_return_is_told(terminal: bool) -> None:
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=90, height=30, color_system=None)
+    rows = [
+        evaluation(i, p, 0.0, "direct") | {"measures": {"return": [r, r - 2]}}
+        for i, p, r in ((0, "warm_start", -99), (5, "agent", -49))
+    ]
+    with Live("x", 5, console) as live:
+        for row in rows:
+            live(row)
+    text = written(console)
+    assert re.search(r"return +-50 ", text) and "+50 against the warm start" in text
+    assert "success 0" not in text and "points" not in text and "0.00  " not in text.split("length")[0]
+
+
 def test_what_is_resumed_is_set_beside_what_came_before() -> None:
     console = pipe()
     with Live("x", 5, console) as live:

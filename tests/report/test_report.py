@@ -158,6 +158,7 @@ def test_a_run_without_successes_is_told_by_its_returns_over_those_of_the_data(t
     page = write_report(write_run(tmp_path / "run", rows, [], [])).read_text()
     assert "return of test episodes -1200 &rarr; -180 in 1 iteration" in page
     assert "On the same 2 episodes: +1020, 95% interval" in page and ">-180</td>" in page
+    assert "<dt>return</dt><dd><small>-1200 &rarr;</small> -180</dd>" in page and "<dt>success</dt>" not in page
     found = {f["title"]: f for f in figures(Record(name="x", rows=rows))}
     assert next(iter(found)) == "Return" and "Success" not in found
     assert [p["y"] for p in found["Return"]["series"][0]["points"]] == [-1200, -180]

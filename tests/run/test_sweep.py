@@ -22,7 +22,7 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.core.sealed import place_of, seal, write_object
 from longstride.papers import load
 from longstride.report import fits
-from longstride.report.compare import as_text, compare
+from longstride.report.compare import as_text, compare, write_comparison
 from longstride.report.curves import curve_of
 from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
 from longstride.rollout.formats import Origin, write_episodes
@@ -315,10 +315,42 @@ class TestMethods:
         assert slow["improvement"]["mean"] == pytest.approx((0 + 0.5 + 2) / 9)
         assert re.search(r"slow +1 +0\.250 +- ", as_text(compare(runs[:4])))
 
+    def test_methods_are_paired_by_seed_and_named_by_their_recipes_where_these_tell_them_apart(
+        self, tmp_path: Path
+    ) -> None:
+        runs = []
+        for name, seeds, lr in (("plain", (0, 1, 2), 1), ("lively", (1, 2, 3), 2), ("lively", (3, 4), 3)):
+            for seed in seeds:
+                runs.append(tmp_path / f"{name}{seed}-{lr}")
+                begin_run(runs[-1], f'name = "{name}"\nseed = {seed}\n[learner]\nlr = {lr}\n')
+                right = [1.0, float(name == "lively"), float(seed == 2)]
+                row = evaluation(5, "agent", sum(right) / 3) | {"measures": {"success": right}}
+                (runs[-1] / "metrics.jsonl").write_text(seal(json.dumps(row), place_of(0)) + "\n")
+        found = compare(runs)
+        assert [m["name"] for m in found["methods"]] == ["plain", "lively learner.lr=2", "lively learner.lr=3"]
+        paired, alone = (m["difference"] for m in found["methods"][1:])
+        assert paired["mean"] == pytest.approx(1 / 3) and paired["seeds"] == 2 and paired["lo"] < 1 / 3 < paired["hi"]
+        assert "fewer than two seeds in common" in alone["note"]
+        text = as_text(found)
+        assert re.search(r"lively learner.lr=2 +3 .* \+0\.333 +\S+ to ", text)
+        assert "methods have 2 seeds in common: fewer than 5 decide nothing" in text
+        page = write_comparison(runs[:6], compare(runs[:6]), tmp_path / "page.html").read_text()
+        assert "Against plain, lively: +33 points of success on the same 2 seeds" in page
+        assert "<title>plain and lively" in page
+
+    def test_runs_of_one_number_each_are_told_before_and_after_and_differ_without_an_interval(
+        self, swept: Path
+    ) -> None:
+        folders = [swept / f"rollouts={n},seed=0" for n in (4, 16)]
+        found = compare(folders)
+        ends = [(y[0], y[-1]) for y in (curve_of(folder, "iteration", "success").y for folder in folders)]
+        assert [(run["before"], run["after"]) for run in found["runs"]] == ends
+        assert found["differences"][0]["success"]["mean"] == pytest.approx(ends[1][1] - ends[0][1])
+        text = as_text(found)
+        assert "no measure in common" not in text and "goal distance" not in text
+
     def test_single_runs_make_no_method_and_unlike_tasks_are_said(self, swept: Path) -> None:
         assert compare([swept / "rollouts=4,seed=0", swept / "rollouts=16,seed=0"])["methods"] == []
-        (note,) = compare([swept / f"rollouts=4,seed={s}" for s in (0, 1)], "reward")["methods"]
-        assert "not every run has reward" in note["note"]
 
     def test_files_of_episodes_and_runs_of_other_tasks_are_not_compared_as_methods(self, tmp_path: Path) -> None:
         files = [tmp_path / "ours", tmp_path / "theirs"]
@@ -342,4 +374,4 @@ class TestMethods:
                 (runs[-1] / file).write_bytes((swept / "rollouts=4,seed=0" / file).read_bytes())
             write_object(runs[-1] / "format.json", {"format": 3, "longstride": version, "commit": "c0ffee"})
         assert compare(runs)["code"] == {"longstride": ["0.1.0", "0.2.0"]}
-        assert compare([swept / "rollouts=4,seed=0"] * 2)["code"] == {}
+        assert compare([swept / f"rollouts=4,seed={s}" for s in (0, 1)])["code"] == {}

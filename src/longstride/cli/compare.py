@@ -18,7 +18,12 @@ def add(commands: Any) -> None:
         metavar="RUN",
         help="run folders, folders of them, or exported episodes; the others are compared with the first",
     )
-    parser.add_argument("--measure", default="success", metavar="NAME", help="by which methods are compared")
+    parser.add_argument(
+        "--measure",
+        default="",
+        metavar="NAME",
+        help="by which it is compared (default: success, or the return where nothing is ever a success)",
+    )
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with curves besides")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)

@@ -160,7 +160,8 @@ def run(args: argparse.Namespace) -> int:
                 write_report(folder)
             _write_logs(logs, agent, experiment, held_out, results)
     if args.json:
-        print_json({"target": args.target, "tasks": tasks, "seed": experiment.seed, "rows": rows})
+        found = {"target": args.target, "tasks": tasks, "seed": experiment.seed, "rows": rows}
+        print_json(found | {"differences": _differences(rows)})
     else:
         _print_table(rows, tasks)
         if isinstance(experiment, Recipe):
@@ -376,6 +377,22 @@ def _rows(recipe: "Recipe", results: "Sequence[tuple[str, str, Result]]") -> lis
     ]
 
 
+def _differences(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What each further strategy of the agent came to, less its first: success, paired by task."""
+    from longstride.stats import paired_difference
+
+    played = [row for row in rows if row["policy"] == "agent"]
+    found = []
+    for first, row in ((played[0], row) for row in played[1:]):
+        both = zip(row["measures"]["success"], first["measures"]["success"], strict=True)
+        pairs = [pair for pair in both if None not in pair]
+        if len(pairs) > 1:
+            e = paired_difference(*zip(*pairs, strict=True), seed=0)
+            names = {"strategy": row["strategy"], "against": first["strategy"]}
+            found.append(names | {"mean": e.mean, "lo": e.lo, "hi": e.hi, "tasks": len(pairs)})
+    return found
+
+
 def _mean(row: Mapping[str, Any], measure: str) -> float | None:
     """Of a row, over its tasks."""
     values = [n for n in row.get("measures", {}).get(measure, ()) if n is not None]
@@ -405,6 +422,9 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
     say(f"{tasks} held-out tasks, horizon {turns}, 95 % intervals")
     for line in lines:
         say("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    for d in _differences(rows):
+        ends = f"95 % {d['lo']:+.3f} to {d['hi']:+.3f}, on the same {d['tasks']} tasks"
+        say(f"{d['strategy']} - {d['against']}: success {d['mean']:+.3f}, {ends}")
     for row in rows:
         for name, means in (
             ("anytime", "1 - normalised regret"),

@@ -17,6 +17,9 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the report."""
     from longstride.report.html import write_report
+    from longstride.run.experiment import check_run_folder
 
+    if args.folder.is_dir() and not (args.folder / "metrics.jsonl").exists():
+        check_run_folder(args.folder)  # else a page about nothing would be left in any folder
     say(write_report(args.folder))
     return 0

@@ -5,12 +5,13 @@ What always holds: a difference is between the last evaluations of two policies,
 draw the same held-out tasks; a run that is unfinished or damaged is compared as far as it can be read. Runs that differ
 in nothing but their seed are runs of one *method*; where one has several, methods are compared as `stats.reliable`
 defines it, by the scores of tasks, or where these are all 0 or 1, by the share of a run: an interquartile mean of
-zeros and ones is near 0 or 1, whatever their share.
+zeros and ones is near 0 or 1, whatever their share. Beside that stands their difference paired by seed and task, over
+the seeds that both have.
 """
 
 import json
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from statistics import fmean
@@ -18,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError, RunError, unknown
 from longstride.core.files import make_folder
 from longstride.core.trajectory import Trajectory
-from longstride.report.curves import flat, run_folders
+from longstride.report.curves import flat, measured, run_folders
 from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
 from longstride.report.protocol import by_place, names_of
@@ -32,7 +33,8 @@ from longstride.rollout.formats.reading import ENDS
 from longstride.rollout.summary import HORIZONS, MEASURES, summarise
 from longstride.run.experiment import RUN_FILE, load_run_experiment
 from longstride.run.recipe import Recipe
-from longstride.stats import paired_difference, wilson_interval
+from longstride.stats import mean_interval, paired_difference, paired_difference_clustered, wilson_interval
+from longstride.stats.ordering import FEWEST
 from longstride.stats.reliable import (
     interquartile_mean,
     performance_profile,
@@ -53,30 +55,41 @@ CONTROL = "control_recipe"
 """Type of the recipes whose test episodes begin and aim as their seed says."""
 
 
-def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
-    """Compares runs with the first of them, and methods by a measure.
+def compare(folders: Sequence[Path], by: str = "") -> dict[str, Any]:
+    """Compares runs with the first of them, and methods by a measure: success where none is named, or the return where
+    returns are all that was measured.
 
     Returns:
-        `runs`: of each `name`, `recipe`, `folder`, `iterations`, `episodes`, `env_steps`, `seconds`, `before`, `after`
-        (success of the start and of the trained policy), `interval` of the latter, `cost` of its evaluation, its
-        `horizons` (`goal_distance`, `budget`, `length`; None where it is not known), `curve` of evaluations;
-        `differences` of each other run from the first: `run`, `against`, and by measure `mean`, `lo`, `hi`, on how many
-        tasks it is `higher` and `lower`, of how many `tasks`, or a `note` in place of them; `recipe`: by dotted key
-        what each run has, where they differ; `code`: likewise, the version and commit that wrote each run; `methods`
-        (where one has several runs): `name`, `runs`, `iqm` of the measure with `lo` and `hi`, its `profile` (shares of
-        scores above each of `thresholds`), and `improvement` over the first method with its `lo` and `hi`; or a `note`;
-        all by task, or by run where a measure of tasks is 0 or 1.
+        `measure`: by which is compared; `runs`: of each `name`, `recipe`, `folder`, `iterations`, `episodes`,
+        `env_steps`, `seconds`, `before`, `after` (the measure of the start and of the trained policy), `interval` of
+        the latter, `cost` of its evaluation, its `horizons` (`goal_distance`, `budget`, `length`; None where it is not
+        known), `curve` of evaluations; `differences` of each other run from the first: `run`, `against`, and by measure
+        `mean`, `lo`, `hi` (None where each run has one number), on how many tasks it is `higher` and `lower`, of how
+        many `tasks`, or a `note` in place of them; `recipe`: by dotted key what each run has, where they differ, or
+        `type` alone where they are of different kinds; `code`: likewise, the version and commit that wrote each run;
+        `methods` (where one has several runs): `name`, `runs`, `iqm` of the measure with `lo` and `hi`, its `profile`
+        (shares of scores above each of `thresholds`), `improvement` over the first method with its `lo` and `hi`, and
+        the `difference` from it, paired by seed and task: `mean`, `lo`, `hi` and `seeds` in common; or a `note`; all by
+        task, but for the first three by run where a measure of tasks is 0 or 1.
 
     Raises:
-        ConfigError: fewer than two runs.
-        RunError: a folder is missing, or what it says of its run is damaged (see `read_record`).
+        ConfigError: fewer than two runs, or one of them twice.
+        RunError: a folder is missing, or what it says of its run is damaged (see `read_record`); no run has the
+            measure.
     """
     if len(folders) < 2:
         raise ConfigError(f"compare needs two runs or more, got {len(folders)}")
+    places = [folder.resolve() for folder in folders]
+    if twice := next((f for k, f in enumerate(folders) if places[k] in places[:k]), None):
+        raise ConfigError(f"{twice} is given twice; a run is compared with others")
     records = [_record(folder) for folder in folders]
+    known = dict.fromkeys(name for record in records for name in _last(record))
+    by = by or _chosen(records, known)
+    if known and by not in known:
+        raise RunError(unknown("measure", by, known))
     names = _names(folders)
     return {
-        "runs": [_run(name, folder, r) for name, folder, r in zip(names, folders, records, strict=True)],
+        "runs": [_run(name, folder, r, by) for name, folder, r in zip(names, folders, records, strict=True)],
         "differences": [
             {"run": name, "against": names[0]} | _difference((folders[0], records[0]), (folder, record))
             for name, folder, record in zip(names[1:], folders[1:], records[1:], strict=True)
@@ -95,13 +108,37 @@ def as_text(found: dict[str, Any]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
+def _last(record: Record) -> list[str]:
+    """What the last evaluation of a run measured."""
+    row = record.learning[-1] if record.learning else {}
+    return [name for of in ("measures", "summary") for name in row.get(of) or () if _value(row, name) is not None]
+
+
+def _chosen(records: Sequence[Record], known: Iterable[str]) -> str:
+    """By what runs are compared where nobody says it."""
+    if evaluated := [record for record in records if record.learning]:
+        if all(record.counts_returns for record in evaluated):
+            return "return"
+        if "success" not in known:
+            return next(iter(known), "success")
+    return "success"
+
+
+def _value(row: Row | None, name: str) -> float | None:
+    """A measure of an evaluation, from its summary where that has it, else its mean over tasks."""
+    if row is None:
+        return None
+    summary = row.get("summary")
+    return measure(row, name) if isinstance(summary, Mapping) and name in summary else measured(row, name)
+
+
 def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Path) -> Path:
     """Writes what `compare` found as one HTML file that refers to nothing outside itself."""
     names = [run["name"] for run in found["runs"]]
     records = dict(zip(names, map(_record, folders), strict=True))
     style, script = ((STATIC / name).read_text(encoding="utf-8") for name in ("report.css", "charts.js"))
     page = string.Template((STATIC / "compare.html").read_text(encoding="utf-8")).substitute(
-        title=escape(" and ".join(names) if len(names) == 2 else f"{len(names)} runs"),
+        title=escape(_title(found)),
         summary=escape(_summary(found)),
         runs=_html(_rows(found)) + _html(_horizon_rows(found)),
         differences=_html(_difference_rows(found))
@@ -203,18 +240,19 @@ def _names(folders: Sequence[Path]) -> list[str]:
     return [f"{folder} ({k})" for k, folder in enumerate(folders, 1)]
 
 
-def _run(name: str, folder: Path, record: Record) -> dict[str, Any]:
-    first, last = record.ends
+def _run(name: str, folder: Path, record: Record, by: str) -> dict[str, Any]:
+    rows = [row for row in record.learning if _value(row, by) is not None]
+    first, final = (rows[0], rows[-1]) if rows else (None, None)
+    last = final if len(rows) > 1 else None
     if last is None and record.trained_nothing:
-        first, last = None, first
-    final = last or first
+        first, last = None, final
     largest = lambda key: max((number(r, key) or 0.0 for r in record.rows), default=0.0)  # noqa: E731
     curve = [
         {
             "iteration": int(number(row, "iteration") or 0),
             "env_steps": int(number(row, "total_env_steps") or 0),
-            "success": measure(row, "success"),
-            "interval": interval(row),
+            by: _value(row, by),
+            "interval": _interval(row, by),
         }
         for row in record.learning
     ]
@@ -226,13 +264,22 @@ def _run(name: str, folder: Path, record: Record) -> dict[str, Any]:
         "episodes": int(largest("total_episodes")),
         "env_steps": int(largest("total_env_steps")),
         "seconds": largest("seconds"),
-        "before": measure(first, "success"),
-        "after": measure(last, "success"),
-        "interval": interval(final) if final else None,
+        "before": _value(first, by),
+        "after": _value(last, by),
+        "interval": _interval(final, by) if final else None,
         "cost": number(final, "summary", "usage", "cost"),
         "horizons": {name: measure(final, name) for name in HORIZONS},
         "curve": curve,
     }
+
+
+def _interval(row: Row, by: str) -> tuple[float, float] | None:
+    """The interval of a measure of an evaluation, over tasks; None where it is one number."""
+    if by == "success" and (ends := interval(row)):
+        return ends
+    found = row.get("measures")
+    values = [v for v in (found.get(by) or () if isinstance(found, Mapping) else ()) if v is not None]
+    return mean_interval(values, seed=0) if len(values) > 1 else None
 
 
 def _difference(reference: tuple[Path, Record], other: tuple[Path, Record]) -> dict[str, Any]:
@@ -253,12 +300,13 @@ def _difference(reference: tuple[Path, Record], other: tuple[Path, Record]) -> d
     out: dict[str, Any] = {}
     for name in a:
         pairs = [(y, x) for x, y in zip(a[name], b.get(name, ()), strict=False) if None not in (x, y)]
-        if len(pairs) > 1:
+        if pairs:
             theirs, ours = ([float(v) for v in side] for side in zip(*pairs, strict=True))
-            e = paired_difference(theirs, ours, seed=0)
+            e = paired_difference(theirs, ours, seed=0) if len(pairs) > 1 else None
             changed = [t - o for t, o in zip(theirs, ours, strict=True)]
             higher, lower = sum(d > 0 for d in changed), sum(d < 0 for d in changed)
-            out[name] = {"mean": e.mean, "lo": e.lo, "hi": e.hi, "higher": higher, "lower": lower, "tasks": len(pairs)}
+            ends = {"mean": e.mean, "lo": e.lo, "hi": e.hi} if e else {"mean": changed[0], "lo": None, "hi": None}
+            out[name] = ends | {"higher": higher, "lower": lower, "tasks": len(pairs)}
     return out or {"note": "no measure in common"}
 
 
@@ -269,6 +317,10 @@ def _measures(record: Record) -> Mapping[str, list[Any]] | None:
 
 
 def _recipes(records: Sequence[Record]) -> dict[str, list[Any]]:
+    """The settings in which runs differ; of runs of different kinds, which have few in common, their kinds alone."""
+    kinds = [record.recipe.get("type", "recipe") for record in records if record.recipe]
+    if len(set(kinds)) > 1:
+        return {"type": [record.recipe.get("type", "recipe") if record.recipe else None for record in records]}
     return _differing([{k: v for k, v in flat(record.recipe) if k != "name"} for record in records])
 
 
@@ -285,7 +337,7 @@ def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
         groups.setdefault(json.dumps({**record.recipe, "seed": 0}, sort_keys=True), []).append(record)
     if all(len(runs) == 1 for runs in groups.values()):
         return []
-    names = _settings([runs[0] for runs in groups.values()])
+    names = _method_names([runs[0] for runs in groups.values()])
     scores: list[list[Any]] = [[(_measures(record) or {}).get(by) for record in runs] for runs in groups.values()]
     tasks = {
         (json.dumps(runs[0].recipe.get("tasks"), sort_keys=True), len(values))
@@ -295,6 +347,10 @@ def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
     }
     if len(tasks) != 1 or any(not values or None in values for of in scores for values in of):
         return [{"note": f"methods are not compared: not every run has {by} for the same tasks"}]
+    by_seed = [
+        {record.recipe.get("seed"): values for record, values in zip(runs, of, strict=True)}
+        for runs, of in zip(groups.values(), scores, strict=True)
+    ]
     if all(value in (0, 1) for of in scores for values in of for value in values):
         scores = [[[fmean(values)] for values in of] for of in scores]
     all_of = np.concatenate([np.ravel(of) for of in scores])
@@ -307,19 +363,37 @@ def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
         if out:
             e = stratified_interval(probability_of_improvement, of, scores[0], seed=0)
             method["improvement"] = {"mean": e.mean, "lo": e.lo, "hi": e.hi}
+            method["difference"] = _of_methods(by_seed[len(out)], by_seed[0])
         out.append(method)
     return out
 
 
-def _settings(records: Sequence[Record]) -> list[str]:
-    """Names for recipes: the settings in which they differ."""
-    differing = {key: values for key, values in _recipes(records).items() if key != "seed"}
-    names = [", ".join(f"{key}={_brief(values[k])}" for key, values in differing.items()) for k in range(len(records))]
-    return [name or str(record.recipe.get("name")) for name, record in zip(names, records, strict=True)]
+def _of_methods(ours: Mapping[Any, Sequence[float]], first: Mapping[Any, Sequence[float]]) -> dict[str, Any]:
+    """The difference of two methods, whose values of tasks are given by seed."""
+    seeds = [seed for seed in first if seed in ours]
+    if len(seeds) < 2:
+        return {"seeds": len(seeds), "note": "fewer than two seeds in common, so nothing can be paired"}
+    e = paired_difference_clustered([ours[seed] for seed in seeds], [first[seed] for seed in seeds], seed=0)
+    return {"mean": e.mean, "lo": e.lo, "hi": e.hi, "seeds": len(seeds)}
+
+
+def _method_names(records: Sequence[Record]) -> list[str]:
+    """Names for methods: those of their recipes, with the settings in which recipes of one name differ; these alone
+    where all recipes have one name."""
+    recipes = [str(record.recipe.get("name")) for record in records]
+    names = []
+    for k, recipe in enumerate(recipes):
+        alike = [i for i, name in enumerate(recipes) if name == recipe]
+        differing = _recipes([records[i] for i in alike])
+        place = alike.index(k)
+        settings = ", ".join(f"{key}={_brief(v[place])}" for key, v in differing.items() if key != "seed")
+        names.append(settings if settings and len(alike) == len(recipes) else f"{recipe} {settings}".rstrip())
+    return names
 
 
 def _rows(found: dict[str, Any]) -> list[list[str]]:
-    rows = [["run", "recipe", "iterations", "env steps", "minutes", "success before", "after", "95 %", "along the way"]]
+    by = found["measure"]
+    rows = [["run", "recipe", "iterations", "env steps", "minutes", f"{by} before", "after", "95 %", "along the way"]]
     paid = any(run["cost"] for run in found["runs"])
     rows[0] += ["cost"] * paid
     for run in found["runs"]:
@@ -333,8 +407,8 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
                 f"{run['seconds'] / 60:.1f}",
                 _share(run["before"]),
                 _share(run["after"]),
-                f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "-",
-                " ".join(_share(point["success"]) for point in thinned(run["curve"], ALONG)),
+                f"{_share(ends[0])} to {_share(ends[1])}" if ends else "-",
+                " ".join(_share(point[by]) for point in thinned(run["curve"], ALONG)),
                 *[f"{run['cost'] or 0:.4g}"] * paid,
             ]
         )
@@ -344,6 +418,8 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
 def _horizon_rows(found: dict[str, Any]) -> list[list[str]]:
     """Goal distance, budget and effective horizon of the newest evaluation of each run."""
     rows = [["run", *HORIZONS.values()]]
+    if all(v is None for run in found["runs"] for v in run["horizons"].values()):
+        return rows  # of problems without episodes
     for run in found["runs"]:
         rows.append([run["name"], *("-" if v is None else f"{v:.1f}" for v in run["horizons"].values())])
     return rows
@@ -355,7 +431,7 @@ def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
         pair = f"{d['run']} - {d['against']}"
         for name in dict.fromkeys((*COMPARED, found["measure"])):
             if isinstance(e := d.get(name), Mapping):
-                ends = f"{e['lo']:+.3f} to {e['hi']:+.3f}"
+                ends = f"{e['lo']:+.3f} to {e['hi']:+.3f}" if e["lo"] is not None else "-"
                 rows.append(
                     [
                         pair,
@@ -377,16 +453,19 @@ def _recipe_rows(found: dict[str, Any]) -> list[list[str]]:
 
 
 def _method_rows(found: dict[str, Any]) -> list[list[str]]:
-    rows = [["method", "runs", f"IQM of {found['measure']}", "95 %", "better than the first", "95 %"]]
+    rows = [["method", "runs", f"IQM of {found['measure']}", "95 %", "less the first, paired", "95 %"]]
+    rows[0] += ["better than the first", "95 %"]
     for m in found["methods"]:
         if "note" not in m:
-            chance = m.get("improvement")
+            chance, e = m.get("improvement"), m.get("difference", {})
+            paired = [f"{e['mean']:+.3f}", f"{e['lo']:+.3f} to {e['hi']:+.3f}"] if "mean" in e else ["-", "-"]
             rows.append(
                 [
                     m["name"],
                     str(m["runs"]),
                     f"{m['iqm']:.3f}",
                     f"{m['lo']:.3f} to {m['hi']:.3f}" if m["runs"] > 1 else "-",
+                    *paired,
                     *([f"{chance['mean']:.2f}", f"{chance['lo']:.2f} to {chance['hi']:.2f}"] if chance else ["-", "-"]),
                 ]
             )
@@ -394,25 +473,50 @@ def _method_rows(found: dict[str, Any]) -> list[list[str]]:
 
 
 def _notes(found: dict[str, Any]) -> list[str]:
-    """Why some runs have no differences."""
+    """What the tables do not say: why some runs have no differences, and what decides nothing."""
     said = [f"{d['run']} - {d['against']}: {d['note']}" for d in found["differences"] if "note" in d]
-    return said + [m["note"] for m in found["methods"] if "note" in m]
+    said += [m["note"] for m in found["methods"] if "note" in m]
+    paired = [(m["name"], m["difference"]) for m in found["methods"] if "difference" in m]
+    said += [f"{name}, less the first: {d['note']}" for name, d in paired if "note" in d]
+    if few := sorted({d["seeds"] for _, d in paired if 1 < d["seeds"] < FEWEST}):
+        said.append(f"methods have {' or '.join(map(str, few))} seeds in common: fewer than {FEWEST} decide nothing")
+    if kinds := found["recipe"].get("type"):
+        named = ", ".join(dict.fromkeys(kind for kind in kinds if kind))
+        said.append(f"the runs are of different kinds ({named}), so their settings are not compared")
+    return said
+
+
+def _title(found: dict[str, Any]) -> str:
+    names = [m["name"] for m in found["methods"] if "name" in m] or [run["name"] for run in found["runs"]]
+    return " and ".join(names) if len(names) == 2 else f"{len(found['runs'])} runs"
 
 
 def _summary(found: dict[str, Any]) -> str:
-    """One sentence for each difference in success."""
-    said = []
-    for d in found["differences"]:
-        e, text = d.get("success"), d.get("note", "success was not measured by task")
-        if e:
-            ends = f"95% interval {100 * e['lo']:+.0f} to {100 * e['hi']:+.0f}"
-            text = f"{100 * e['mean']:+.0f} points of success on the same {e['tasks']} tasks, {ends}"
-        said.append(f"{d['run']}: {text}")
-    return f"Against {found['runs'][0]['name']}, " + "; ".join(said) + "."
+    """One sentence for each difference: of methods, where runs make some, else of runs."""
+    by, methods = found["measure"], [m for m in found["methods"] if "name" in m]
+    if len(methods) == 1:
+        (m,) = methods
+        ends = f"95% interval {m['lo']:.3f} to {m['hi']:.3f}"
+        return f"{m['name']} over {m['runs']} runs: IQM of {by} {m['iqm']:.3f}, {ends}."
+    if methods:
+        pairs = [(m["name"], m["difference"], f"{m['difference']['seeds']} seeds") for m in methods[1:]]
+    else:
+        nothing = {"note": f"{by} was not measured by task"}
+        of = [(d["run"], d if "note" in d else d.get(by, nothing)) for d in found["differences"]]
+        pairs = [(name, e, f"{e.get('tasks')} tasks") for name, e in of]
+    said = [f"{name}: {e.get('note') or _told(e, by, over)}" for name, e, over in pairs]
+    return f"Against {(methods or found['runs'])[0]['name']}, " + "; ".join(said) + "."
+
+
+def _told(e: Mapping[str, Any], by: str, over: str) -> str:
+    """A difference in words; a share in percentage points."""
+    of, shown = (f"points of {by}", lambda x: f"{100 * x:+.0f}") if by == "success" else (by, lambda x: f"{x:+.4g}")
+    text = f"{shown(e['mean'])} {of}"
+    return text if e["lo"] is None else f"{text} on the same {over}, 95% interval {shown(e['lo'])} to {shown(e['hi'])}"
 
 
 def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+    return "-" if value is None else f"{value:.2f}" if abs(value) <= 1 else f"{value:.4g}"
 
 
 def _brief(value: Any) -> str:

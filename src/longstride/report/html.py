@@ -81,7 +81,7 @@ def verdict(record: Record) -> str:
     if failed and not sum(number(row, "summary", "episodes") or 0 for row in record.rows):
         return f"all {failed:.0f} episodes failed for reasons of infrastructure; nothing was measured in {spent}"
     if first and last and (change := _change(first, last)) and record.counts_returns:
-        return f"return of test episodes {change} in {spent}"
+        return f"return of test episodes {' -> '.join(change)} in {spent}"
     if first and last:
         a, b = number(first, "summary", "success") or 0.0, number(last, "summary", "success") or 0.0
         return f"held-out success {a:.2f} -> {b:.2f} ({points(a, b)}) in {spent}"
@@ -98,10 +98,10 @@ def verdict(record: Record) -> str:
     return "nothing measured yet"
 
 
-def _change(first: Row, last: Row) -> str:
-    """`-1370 -> -180`: mean returns of two evaluations; empty where they were not measured."""
+def _change(first: Row, last: Row) -> tuple[str, str] | None:
+    """`-1370` and `-180`: mean returns of two evaluations; None where they were not measured."""
     a, b = returns(first), returns(last)
-    return f"{fmean(a):.4g} -> {fmean(b):.4g}" if a and b else ""
+    return (f"{fmean(a):.4g}", f"{fmean(b):.4g}") if a and b else None
 
 
 def _spent(record: Record) -> str:
@@ -201,9 +201,8 @@ def _pairs(first: Row, last: Row) -> list[tuple[float, float]]:
 def _tiles(record: Record) -> str:
     """Key numbers, before and after."""
     first, last = record.ends
-    cells = (
-        [f"<div><dt>return</dt><dd>{escape(change)}</dd></div>"] if (change := _change(first or {}, last or {})) else []
-    )
+    change = _change(first or {}, last or {})
+    cells = [f"<div><dt>return</dt><dd><small>{change[0]} &rarr;</small> {change[1]}</dd></div>"] if change else []
     for label, key, digits in (
         ("success", "success", 2),
         ("supported", "supported", 2),
@@ -214,7 +213,7 @@ def _tiles(record: Record) -> str:
         ("invalid actions", "invalid", 2),
     ):
         a, b = measure(first, key), measure(last, key)
-        if b is not None:
+        if b is not None and not (key == "success" and record.counts_returns):
             was = "" if a is None else f"<small>{a:.{digits}f} &rarr;</small> "
             cells.append(f"<div><dt>{label}</dt><dd>{was}{b:.{digits}f}</dd></div>")
     return f"<dl>{''.join(cells)}</dl>" if cells else ""

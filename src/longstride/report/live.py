@@ -19,6 +19,7 @@ from longstride.report.rows import (
     DIFFICULTIES,
     TRAINED,
     Row,
+    counts_returns,
     horizon_text,
     interval,
     measure,
@@ -121,10 +122,18 @@ class Live:
         return max(0.0, pace * (self._iterations - last[0]) - (time.monotonic() - self._since))
 
     def _change(self, row: Row) -> str:
-        start, now = number(self._start, "summary", "success"), measure(row, "success")
-        if start is None or now is None or row.get("policy") != "agent":
+        if row.get("policy") != "agent":
             return ""
-        return f"{points(start, now)} against the warm start"
+        if self._counts_returns:
+            a, b = returns(self._start), returns(row)
+            return f"{fmean(b) - fmean(a):+.4g} against the warm start" if a and b else ""
+        start, now = number(self._start, "summary", "success"), measure(row, "success")
+        return "" if start is None or now is None else f"{points(start, now)} against the warm start"
+
+    @property
+    def _counts_returns(self) -> bool:
+        """Whether nothing was a success so far and returns were measured: then these are told."""
+        return counts_returns([self._start, *self._held_out], self._train)
 
     def _line(self, row: Row) -> str:
         """A row as one line; what is missing is left out."""
@@ -142,6 +151,8 @@ class Live:
             ("timeouts", "timeouts", 2),
             ("invalid", "invalid", 2),
         ):
+            if key == "success" and self._counts_returns:
+                continue
             if (value := measure(row, key)) is not None:
                 parts.append(f"{label} {value:.{digits}f}")
                 if key == "success" and (ends := interval(row)):
@@ -190,10 +201,14 @@ class Live:
 
     def _add_measures(self, grid: Table, train: Row, held_out: Row) -> None:
         """Rows of what episodes came to."""
-        grid.add_row("held-out", self._success([self._start, *self._held_out], held_out))
-        grid.add_row("training", self._success(self._train, train))
-        if parts := self._parts(held_out) or self._parts(train):
-            grid.add_row("parts", Text("   ".join(parts)))
+        if self._counts_returns:
+            mean_return = f"{fmean(returns(held_out) or [0.0]):.4g}"
+            grid.add_row("return", Text("  ".join(filter(None, (mean_return, self._change(held_out))))))
+        else:
+            grid.add_row("held-out", self._success([self._start, *self._held_out], held_out))
+            grid.add_row("training", self._success(self._train, train))
+            if parts := self._parts(held_out) or self._parts(train):
+                grid.add_row("parts", Text("   ".join(parts)))
         played = held_out if number(train, "summary", "episodes") == 0 else train
 
         def mean(key: str, digits: int) -> str:

@@ -110,6 +110,12 @@ def returns(row: Any) -> list[float]:
     return [v for v in values if v is not None] if None not in values else []
 
 
+def counts_returns(evaluations: Sequence[Row], train: Sequence[Row]) -> bool:
+    """Whether returns are all that was measured: nothing was ever a success."""
+    ever = any(number(r, "summary", "success") for r in (*evaluations, *train))
+    return any(returns(r) for r in evaluations) and not ever
+
+
 def thinned(curve: Sequence[T], most: int) -> Sequence[T]:
     """So many entries at most, evenly spaced, the first and the last among them."""
     n = len(curve)
@@ -164,9 +170,8 @@ class Record:
 
     @property
     def counts_returns(self) -> bool:
-        """Whether returns are all that was measured: nothing was ever a success."""
-        rows = self.learning
-        return any(returns(r) for r in rows) and not any(number(r, "summary", "success") for r in rows + self.train)
+        """Whether `counts_returns` of its evaluations and iterations."""
+        return counts_returns(self.learning, self.train)
 
     @property
     def strategy(self) -> object:

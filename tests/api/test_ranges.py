@@ -52,6 +52,8 @@ SIGNED = {
     "Atoms.high": "returns",
     "CoordinateQ.least": "returns",
     "LatentSAC.target_entropy": "an entropy",
+    "ByTask.favour": "an exponent",
+    "TaskCurve.favour": "exponents",
 }
 """Fields that may be below zero, and what they are."""
 SKIPPED = re.compile(r"longstride\.(bench|web\.browsergym)|\.test_|__main__")

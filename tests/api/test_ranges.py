@@ -53,7 +53,7 @@ SIGNED = {
     "CoordinateQ.least": "returns",
     "LatentSAC.target_entropy": "an entropy",
     "ByTask.favour": "an exponent",
-    "TaskCurve.favour": "exponents",
+    "TaskCurve.favour": "an exponent",
 }
 """Fields that may be below zero, and what they are."""
 SKIPPED = re.compile(r"longstride\.(bench|web\.browsergym)|\.test_|__main__")

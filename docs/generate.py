@@ -79,7 +79,7 @@ A mechanism **holds** in its worlds, and an effect is **shown**, where six rules
 holds: the seed draws the world, and the share of worlds is said; every arm is tuned alike, on other seeds; arms are
 compared at equal cost; a control could have failed, and did not; a hash of the claim was committed before its seeds
 were run; and what is shown was run, with as many seeds as its pilot asks for. **null**: the effect is not there;
-**open**: the seeds, or the rules, do not decide. Results **of an earlier standard**, most of them in one world that
+**open**: the seeds, or the rules, do not decide. Results **below the standard**, most of them in one world that
 was set, are kept with their verdict by it, and count neither as held nor as shown. Beside a word stand the
 difference that decides, its interval of 95 %, and what is known of the cause. A result whose claim has changed
 since it was measured is of an *earlier form* and counts nowhere. [All claims](claims.md).
@@ -263,8 +263,8 @@ def _verdicts(home: str) -> tuple[str, str]:
     found: dict[bool, list[str]] = {True: [], False: []}
     for name in _results(home):
         if (result := _kept(name)) and (called := word(result)) != "earlier form":
-            star = f"{result['verdict']} by an earlier standard"
-            found[result["recipe"]["type"] == EXACT].append(star if called == "earlier standard" else called)
+            star = f"{result['verdict']} below the standard"
+            found[result["recipe"]["type"] == EXACT].append(star if called == "below standard" else called)
     mechanism, effect = (", ".join(dict.fromkeys(words)) or "-" for words in found.values())
     return mechanism, effect
 

@@ -164,9 +164,7 @@ def test_a_claim_writes_what_it_found(done):
         f"{a}-{s}" for a in ("short", "long", "middle", "long_too") for s in range(5)
     }
     page = (folder / "patience.md").read_text()
-    assert (
-        page.startswith("# patience: earlier standard") and "**Reproduced, by an earlier standard**: long and" in page
-    )
+    assert page.startswith("# patience: below standard") and "**Reproduced, below the standard**: long and" in page
     assert "| long > short by 0.1 | +0.833 |" in page
     assert "absent, as expected" in page
 
@@ -459,9 +457,9 @@ def test_the_overview_has_a_line_for_each_result_that_is_kept(done, tmp_path):
         write_kept(tmp_path / f"{name}.json", result | {"name": name})
     write_pages(tmp_path, result)
     text = (tmp_path / "overview.md").read_text()
-    assert "- language model: 2 of an earlier standard\n" in text
+    assert "- language model: 2 below the standard\n" in text
     for name, line in zip(("patience", "patience/another"), text.splitlines()[-2:], strict=True):
-        said = "earlier standard | reproduced | 5 | long > short by 0.1 | +0.833 ["
+        said = "below standard | reproduced | 5 | long > short by 0.1 | +0.833 ["
         assert line.startswith(f"| [{name}]({name}.md) | {said}")
         assert line.endswith("] | gone |")
     write_kept(tmp_path / "patience.json", result | {"earlier": ["another world"]})

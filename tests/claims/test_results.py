@@ -127,7 +127,7 @@ class TestWords:
 
     def test_what_lacks_a_rule_is_of_an_earlier_standard_and_says_which(self):
         one_world = self.result(design={"cost": "samples"})
-        assert lacking(one_world) == ["its world is one, and not drawn"] and word(one_world) == "earlier standard"
+        assert lacking(one_world) == ["its world is one, and not drawn"] and word(one_world) == "below standard"
         assert lacking(self.result("recipe", design={"cost": "env_steps"})) == []  # a run draws no worlds
         assert lacking(self.result(tuned={"a": self.TUNED["a"]})) == ["b is not tuned"]
         assert lacking(self.result(design=self.DESIGN | {"cost": ""})) == ["no cost is named"]
@@ -140,7 +140,7 @@ class TestWords:
 
     def test_a_result_of_before_the_standard_lacks_all_of_it(self):
         old = {"recipe": {"type": "exact_recipe"}, "verdict": "reproduced", "ordering": ["a@x > b"]}
-        assert len(lacking(old)) == 4 and word(old) == "earlier standard"
+        assert len(lacking(old)) == 4 and word(old) == "below standard"
         assert word(old | {"earlier": ["seeds: [0, 1], now [10, 11]"]}) == "earlier form"
 
     def test_they_are_counted_by_kind(self):
@@ -152,13 +152,13 @@ class TestWords:
             self.result("recipe", earlier=["seeds: [0, 1], now [10, 11]"]),
         ]
         assert counts(found) == {
-            "exact": {"holds": 1, "null": 1, "earlier standard": 1},
+            "exact": {"holds": 1, "null": 1, "below standard": 1},
             "language model": {"open": 1},
             "control": {},
             "design": {},
         }
         assert tally(found) == {
-            "exact": "1 hold in their worlds, 1 null, 1 of an earlier standard",
+            "exact": "1 hold in their worlds, 1 null, 1 below the standard",
             "language model": "1 open",
         }
 

@@ -19,7 +19,7 @@ from longstride.claims import stages as staging
 from longstride.claims.claim import setting
 from longstride.claims.controls import learns_nothing, rise, void
 from longstride.claims.curves import at_equal_cost, costs_differ, matched
-from longstride.claims.frozen import SUFFIX, freeze, frozen_at, hash_of, kept_beside
+from longstride.claims.frozen import SUFFIX, check_unspent, freeze, frozen_at, hash_of, kept_beside
 from longstride.claims.judging import judge
 from longstride.claims.kept import read_kept
 from longstride.claims.pilot import seeds_needed, told
@@ -438,10 +438,16 @@ class TestStages:
         monkeypatch.chdir(tmp_path)
         assert main(["claim", str(Path(climbing.__file__)), "--dry-run"]) == 0
         assert "  seeds: 20 runs, 80 iterations\n" in capsys.readouterr().out and not list(tmp_path.iterdir())
+        for grid, said in (
+            ({"method.rat": RATES}, "no arm has method.rat to be tuned"),
+            ({"method.rate": (*RATES, "a")}, "method.rate: Input should be a valid number"),
+        ):
+            with pytest.raises(ConfigError, match=said):
+                stages(CLAIM.replace(grid=grid))
         assert main(["claim", str(Path(climbing.__file__)), "--estimate", "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
         assert (
-            told["seeds"] == {"runs": 20, "iterations": 80} and 0 < told["hours"] < 1 and not list(tmp_path.iterdir())
+            told["seeds"] == {"runs": 20, "iterations": 80} and 0 <= told["hours"] < 1 and not list(tmp_path.iterdir())
         )
 
     def test_hours_are_those_of_all_runs_and_all_iterations_by_the_mean_of_the_sides(self, monkeypatch: Any):
@@ -503,7 +509,44 @@ class TestFrozen:
         with pytest.raises(ConfigError, match="unspent"):
             frozen_at(CLAIM.replace(seeds=(5, 6)), checkout)
         with pytest.raises(ConfigError, match=r"climbing\.json, so its seeds are spent; a changed experiment has"):
-            freeze(CLAIM, checkout, {}, {})
+            check_unspent(CLAIM, checkout, checkout.parent / "none")
+        check_unspent(CLAIM.replace(seeds=(5, 6)), checkout, checkout.parent / "none")
+
+    def test_what_was_run_is_not_frozen_any_more(self, checkout: Path):
+        runs = checkout.parent / "runs"
+        run_claim(CLAIM, runs, seeds=(4, 20))
+        with pytest.raises(
+            ConfigError, match="has a run of one of its seeds, and a seed that was looked at decides noth"
+        ):
+            check_unspent(CLAIM, checkout, runs)
+        check_unspent(CLAIM.replace(seeds=(0, 1, 2, 3, 5)), checkout, runs)
+
+    def test_a_frozen_result_is_not_written_over_by_another(self, checkout: Path):
+        runs = checkout.parent / "runs"
+        tried, pilot = prepare(CLAIM, runs)
+        freeze(CLAIM, checkout, tried, pilot)
+        commit_all(checkout.parent)
+        before = run_claim(CLAIM, runs, place=checkout)
+        assert run_claim(CLAIM, runs, place=checkout)["effects"] == before["effects"]
+        explored = run_claim(CLAIM, runs, seeds=(0, 1), place=checkout)
+        assert (explored["name"], explored["verdict"]) == ("climbing.explored", "undecided")
+        changed = CLAIM.replace(expected=Ordering(relations=("firm > slips by 0.5",)))
+        with pytest.raises(ConfigError, match=r"climbing\.json keeps the result of what was frozen as"):
+            run_claim(changed, runs)
+        assert read_kept(runs / "climbing.json") == before
+
+    def test_code_of_ones_own_is_frozen_too(self, checkout: Path, monkeypatch: pytest.MonkeyPatch):
+        tried = {arm: {"chosen": {}} for arm in CLAIM.arms}
+        before, record = hash_of(CLAIM, tried), freezing.own_modules(RECIPE.as_data())
+        assert list(record) == ["climbing"]
+        home = checkout.parent / "runs"
+        RECIPE.train(home / "firm-0")
+        freezing.check_runs(CLAIM, home, "0" * 40, checkout)
+        changed = {"climbing": {**record["climbing"], "sha256": "0"}}
+        monkeypatch.setattr(freezing, "own_modules", lambda data: changed)
+        assert hash_of(CLAIM, tried) != before
+        with pytest.raises(RunError, match="firm-0 was made with another file of the module 'climbing'"):
+            freezing.check_runs(CLAIM, home, "0" * 40, checkout)
 
     def test_a_run_that_was_begun_before_the_claim_was_frozen_is_refused(self, checkout: Path):
         before = git(checkout.parent, "rev-parse", "HEAD")
@@ -511,14 +554,14 @@ class TestFrozen:
         after = commit_all(checkout.parent)
         assert came_after(after, before, checkout) and came_after(before, after, checkout) is False
         assert came_after("0" * 40, after, checkout) is None
-        run = checkout.parent / "firm-0"
-        RECIPE.train(run)
+        home = checkout.parent
+        RECIPE.train(home / "firm-0")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(freezing, "read_object", lambda path: {"commit": before})
             with pytest.raises(RunError, match="before the claim was frozen in"):
-                freezing.check_runs([run], after, checkout)
+                freezing.check_runs(CLAIM, home, after, checkout)
             patch.setattr(freezing, "read_object", lambda path: {"commit": after})
-            freezing.check_runs([run], after, checkout)
+            freezing.check_runs(CLAIM, home, after, checkout)
 
     def test_where_no_history_can_hold_it_a_claim_is_run_and_says_that_it_is_not_frozen(self, tmp_path: Path):
         assert run_claim(CLAIM, tmp_path, place=tmp_path / f"climbing{SUFFIX}")["frozen"] is None
@@ -554,6 +597,10 @@ def test_the_command_tunes_freezes_and_says_how_many_seeds_are_needed(tmp_path, 
     assert main(["claim", path, "--freeze"]) == 0
     assert json.loads((tmp_path / "claims" / f"climbing{SUFFIX}").read_text())["hash"]
     assert "commit that, then run the claim" in capsys.readouterr().out
+    assert main(["claim", path, "--seeds", "5"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("climbing.explored: below standard\n") and "  it was not frozen before its" in said
+    assert main(["claim", path, "--freeze"]) == 2 and "has a run of one of its seeds" in capsys.readouterr().err
     names = ["one", "two"]
     monkeypatch.setattr(
         "longstride.cli.claim.catalogue", lambda: dict.fromkeys(names, Namespace(claim=True, card=None))

@@ -135,7 +135,7 @@ def test_list_shows_the_verdict_that_is_kept_of_a_claim(
     assert states["grpo"] == "claim"  # what is kept of it is of an earlier form
     assert main(["list"]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"^  dars +acts +not reproduced\* +DARS", out, re.M) and "* by an earlier standard" in out
+    assert re.search(r"^  dars +acts +not reproduced\* +DARS", out, re.M) and "* below the standard" in out
     assert main(["list", "--acts"]) == 0
     assert not re.search(r"^  \S+ +(exact|published) ", capsys.readouterr().out, re.M)
     Path("claims/dars.json").write_text("{")

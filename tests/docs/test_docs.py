@@ -122,7 +122,7 @@ def test_what_is_shown_has_every_kept_claim_with_the_difference_that_decides(sit
     for name, listed in papers.catalogue().items():
         if (result := kept.get(name)) and "earlier" not in result:
             row, called = rows[listed.home], word(result)
-            said = f"{result['verdict']} by an earlier standard" if called == "earlier standard" else called
+            said = f"{result['verdict']} below the standard" if called == "below standard" else called
             assert said in row.split("</td>")[2 if listed.acts else 1]
             differences = [f"{e['relation']}: {e['mean']:+.3f}" for e in result["effects"] + result["control_effects"]]
             assert any(each in row for each in differences)
@@ -134,7 +134,7 @@ def test_the_readme_counts_what_is_shown_as_the_site_does(site: Path) -> None:
     found = tally(read_kept(path) for path in papers.results().values())
     shown = text(site / "shown.html")
     assert all(of in shown for of in found.values())
-    counted = re.findall(r"[^:\n]*\bof an earlier standard", readme)
+    counted = re.findall(r"[^:\n]*\bbelow the standard", readme)
     assert all(any(line.strip() in of for of in found.values()) for line in counted)
     assert "over a hundred papers" in readme and sum(isinstance(card, Paper) for card in papers.cards().values()) > 100
 

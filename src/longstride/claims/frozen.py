@@ -1,13 +1,13 @@
 """Frozen claims: a hash of what is claimed, committed before a seed of the claim is run.
 
 What always holds: the hash is of statement, relations, measure, seeds, arms and how they are held to be fair, with the
-settings that tuning chose; what a run is computed with (`kept.MEANS`) is no part of it. Seeds of which a result is kept
-are spent: whoever runs them again repeats a result and makes none.
+settings that tuning chose and the files of the user's own that arms name; what a run is computed with (`kept.MEANS`) is
+no part of it. Seeds that were run are spent: whoever runs them again repeats a result and makes none.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from longstride.claims.claim import Claim
 from longstride.claims.kept import is_means, read_kept, write_kept
 from longstride.claims.tuning import Tuned
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.modules import own_modules
 from longstride.core.provenance import came_after, changed_since, clean, committed, in_history
 from longstride.core.sealed import DamagedError, read_object
 from longstride.run.experiment import FORMAT_FILE
@@ -37,7 +38,15 @@ def hash_of(claim: Claim, tuned: Tuned) -> str:
         "arms": {arm: _without_means(of.as_data()) for arm, of in claim.arms.items()},
         "chosen": {arm: of["chosen"] for arm, of in tuned.items()},
     }
+    if own := _own_code(claim):
+        data["modules"] = own
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def _own_code(claim: Claim) -> dict[str, str]:
+    """By module of the user's own that an arm names, the hash of its file."""
+    parts = [claim.recipe.as_data(), *(of.as_data() for of in claim.arms.values())]
+    return {name: record["sha256"] for name, record in own_modules({"of": parts}).items()}
 
 
 def _without_means(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
@@ -48,17 +57,29 @@ def _without_means(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
     }
 
 
-def freeze(claim: Claim, place: Path, tuned: Tuned, pilot: dict[str, Any]) -> dict[str, Any]:
-    """Writes the hash of a claim to `place`, with what was tuned and what a pilot said.
+def check_unspent(claim: Claim, place: Path, folder: Path) -> None:
+    """Refuses to freeze what was looked at: `folder/NAME` has its runs.
 
     Raises:
-        ConfigError: a result is kept under its name already.
+        ConfigError: one of its seeds was run, or a result of them is kept, or a frozen one under its name.
     """
     if (kept := kept_beside(place)).exists():
-        raise ConfigError(
-            f"{claim.name}: its result is kept in {kept}, so its seeds are spent; a changed experiment has "
-            "other seeds, and another name than the old result"
-        )
+        result = read_kept(kept)
+        if result.get("frozen") or set(result["seeds"]) & set(claim.seeds):
+            raise ConfigError(
+                f"{claim.name}: its result is kept in {kept}, so its seeds are spent; a changed experiment has "
+                "other seeds, and another name than the old result"
+            )
+    for run in (folder / claim.name / f"{arm}-{seed}" for seed in claim.seeds for arm in claim.arms):
+        if run.exists():
+            raise ConfigError(
+                f"{claim.name}: {run} has a run of one of its seeds, and a seed that was looked at decides nothing; "
+                "give the claim other seeds"
+            )
+
+
+def freeze(claim: Claim, place: Path, tuned: Tuned, pilot: dict[str, Any]) -> dict[str, Any]:
+    """Writes the hash of a claim to `place`, with what was tuned and what a pilot said."""
     found = {
         "name": claim.name,
         "hash": hash_of(claim, tuned),
@@ -110,19 +131,24 @@ def _spent(claim: Claim, kept: Path) -> bool:
     return kept.exists() and set(claim.seeds) <= set(read_kept(kept)["seeds"])
 
 
-def check_runs(folders: Iterable[Path], since: str, place: Path) -> None:
-    """Refuses runs that were begun before the claim was frozen.
+def check_runs(claim: Claim, folder: Path, since: str, place: Path) -> None:
+    """Refuses runs in `folder` that were begun before the claim was frozen, or with other files of the user's own.
 
     Raises:
         RunError: one was.
     """
-    for folder in folders:
+    own = _own_code(claim)
+    for run in (folder / f"{arm}-{seed}" for arm in claim.arms for seed in claim.seeds):
         try:
-            begun = read_object(folder / FORMAT_FILE).get("commit")
+            found = read_object(run / FORMAT_FILE)
         except (OSError, DamagedError):
             continue
+        begun, modules = found.get("commit"), found.get("modules") or {}
+        for name in own:
+            if modules.get(name, {}).get("sha256", own[name]) != own[name]:
+                raise RunError(f"{run} was made with another file of the module {name!r}: remove the folder")
         if begun and came_after(begun, since, place) is False:
             raise RunError(
-                f"{folder} was begun at commit {begun[:12]}, before the claim was frozen in {since[:12]}: its seed is "
+                f"{run} was begun at commit {begun[:12]}, before the claim was frozen in {since[:12]}: its seed is "
                 "spent; give the claim other seeds, freeze it again, and remove the folder"
             )

@@ -26,6 +26,15 @@ MOST = 10_000
 """Seeds beyond which no number is given."""
 
 
+def check_pilot(claim: Claim) -> None:
+    """Raises: ConfigError: fewer than two tuning seeds, or a relation without a margin."""
+    relation, text = claim.expected.parsed[0], claim.expected.relations[0]
+    if len(claim.tuning_seeds) < 2:
+        raise ConfigError(f"a pilot needs two tuning_seeds or more, got {list(claim.tuning_seeds)}")
+    if not relation.gap:
+        raise ConfigError(f"{text!r} has no margin, and without one no number of seeds is enough; add `by GAP`")
+
+
 def run_pilot(claim: Claim, tuned: Tuned, home: Path, watch: Callable[[str], Listener], jobs: int) -> dict[str, Any]:
     """Runs every arm at its best on the tuning seeds, where that has not been run yet.
 
@@ -35,14 +44,11 @@ def run_pilot(claim: Claim, tuned: Tuned, home: Path, watch: Callable[[str], Lis
         `seconds` of a seed with all arms.
 
     Raises:
-        ConfigError: fewer than two tuning seeds, or a relation without a margin.
+        ConfigError: see `check_pilot`.
         RunError: see `Experiment.train`.
     """
+    check_pilot(claim)
     relation, text = claim.expected.parsed[0], claim.expected.relations[0]
-    if len(claim.tuning_seeds) < 2:
-        raise ConfigError(f"a pilot needs two tuning_seeds or more, got {list(claim.tuning_seeds)}")
-    if not relation.gap:
-        raise ConfigError(f"{text!r} has no margin, and without one no number of seeds is enough; add `by GAP`")
     runs = {}
     for seed in claim.tuning_seeds:
         for arm in claim.arms:

@@ -17,8 +17,8 @@ from longstride.claims.claim import SPENT, Claim
 from longstride.claims.curves import all_curves, matched, paired_values
 from longstride.claims.frozen import check_runs, frozen_at
 from longstride.claims.judging import judge
-from longstride.claims.kept import write_kept
-from longstride.claims.pilot import run_pilot
+from longstride.claims.kept import read_kept, write_kept
+from longstride.claims.pilot import check_pilot, run_pilot
 from longstride.claims.tuning import Tuned, arm_run, tune
 from longstride.core.errors import ConfigError, RunError, unknown
 from longstride.core.lock import held
@@ -38,6 +38,8 @@ from longstride.strategies.check_again import CheckAgain
 
 CHECKS = (1, 2, 3, 4)
 """Times that an answer has to be given: TTI's direct, double, triple and fourth check (figure of section 3)."""
+EXPLORED = ".explored"
+"""Behind the name of a result that is of other seeds than the claim's own."""
 
 
 def run_claim(
@@ -47,18 +49,20 @@ def run_claim(
     watch: Callable[[str], Listener] | None = None,
     jobs: int = 1,
     place: Path | None = None,
+    called: str = "",
 ) -> dict[str, Any]:
     """Runs what of a claim has not been run yet, and judges it. Arms are tuned first, where that is not frozen.
 
     Args:
         claim: what is claimed.
         folder: runs stand in `folder/NAME/ARM-SEED`, the result in `folder/NAME.json`.
-        seeds: instead of the claim's own; at least two.
+        seeds: instead of the claim's own; at least two. The result is one of another name, `NAME.explored`.
         watch: by `ARM, seed N`, whoever takes the rows of that run (see `Experiment.train`); with several jobs, when
             it has ended.
         jobs: runs at a time, each in a process of its own with an equal share of the cores.
         place: where the claim is frozen (see `claims.frozen`); where a history can hold that, it has to be, before a
             seed of its own is run.
+        called: what the command line calls it, where that is not its name.
 
     Returns:
         What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `along` (where the claim has it), `ordering`,
@@ -72,16 +76,30 @@ def run_claim(
 
     Raises:
         ConfigError: before anything is run: fewer than two seeds, a strategy that an arm is not evaluated under, checks
-            of answers where none are given, or seeds that are unspent and not frozen; after the runs: a measure that
-            none has, or a run that is evaluated too seldom to be read at equal cost.
+            of answers where none are given, seeds that are unspent and not frozen, or a frozen result that this one
+            would replace; after the runs: a measure that none has, or a run that is evaluated too seldom to be read at
+            equal cost.
         RunError: see `Experiment.train`; another process runs this claim; a run was begun before it was frozen.
     """
     with held(folder / claim.name):
         frozen = frozen_at(claim, place) if seeds is None and place else None
         if frozen and place:
-            runs = (folder / claim.name / f"{arm}-{seed}" for arm in claim.arms for seed in claim.seeds)
-            check_runs(runs, frozen["commit"], place)
-        return _run_claim(claim, folder, seeds, watch, jobs, frozen)
+            check_runs(claim, folder / claim.name, frozen["commit"], place)
+        name = claim.name if seeds is None else f"{claim.name}{EXPLORED}"
+        _check_replaced(folder / f"{name}.json", frozen)
+        result = _run_claim(claim, folder, seeds, watch, jobs, frozen)
+        result |= {"name": name, "command": f"longstride claim {called or claim.name}"}
+        return write_kept(folder / f"{name}.json", result)
+
+
+def _check_replaced(kept: Path, frozen: Mapping[str, Any] | None) -> None:
+    """Refuses to write over a frozen result with another one."""
+    was = read_kept(kept).get("frozen") if kept.exists() else None
+    if was and (not frozen or frozen["hash"] != was["hash"]):
+        raise ConfigError(
+            f"{kept} keeps the result of what was frozen as {was['hash'][:12]}, and the claim is another one now: give "
+            "it another name and other seeds, or move that file away"
+        )
 
 
 def _run_claim(
@@ -117,7 +135,6 @@ def _run_claim(
 
     final = {measure: paired_values(curves, measure) for measure in claim.measures}
     result = {
-        "name": claim.name,
         "paper": claim.paper,
         "statement": claim.statement,
         "measure": claim.measure,
@@ -140,10 +157,9 @@ def _run_claim(
             for side, by_seed in curves.items()
         },
         **origin,
-        "command": f"longstride claim {claim.name}",
         "seconds": sum(seed_curve[-1]["seconds"] for arm in claim.arms for seed_curve in curves[arm]),
     }
-    return write_kept(folder / f"{claim.name}.json", result)
+    return result
 
 
 def prepare(
@@ -163,6 +179,7 @@ def prepare(
     def named(run: str) -> Listener:
         return watch(run) if watch else Silent()
 
+    check_pilot(claim)
     with held(home := folder / claim.name):
         for seed in claim.seeds:  # what an own seed draws is refused before it is spent
             for arm in claim.arms:

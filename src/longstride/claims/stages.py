@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from longstride.claims.claim import Claim, nested
-from longstride.claims.tuning import axes
+from longstride.claims.tuning import all_axes, arm_run
 from longstride.run.experiment import Experiment
 from longstride.run.folder import read_rows
 from longstride.run.listener import Silent
@@ -34,9 +34,17 @@ def stages(claim: Claim) -> Mapping[Stage, Load]:
     """By stage, what it takes: nothing of tuning and pilot where there are no tuning seeds.
 
     Raises:
-        ConfigError: an arm refuses what it has otherwise while it is tuned.
+        ConfigError: no arm has a setting of the grid; an arm refuses a value of it, what a seed draws, or what it has
+            otherwise while it is tuned.
     """
-    seeds, tries = len(claim.tuning_seeds), {arm: _tries(claim, arm) for arm in claim.arms}
+    found = all_axes(claim)
+    for arm, run in claim.arms.items():
+        for key, values in found[arm].items():
+            for value in values:
+                run.replace(**nested({key: value}))
+        for seed in claim.seeds:
+            arm_run(claim, arm, {}, seed)
+    seeds, tries = len(claim.tuning_seeds), {arm: prod(map(len, of.values())) if of else 0 for arm, of in found.items()}
     # an arm that is tuned at its full length has its pilot among the runs of its tuning
     fresh = [arm for arm, n in tries.items() if claim.tuning or not n]
     short = {arm: run.replace(**nested(claim.tuning)).iterations for arm, run in claim.arms.items()}
@@ -82,8 +90,3 @@ def _once(run: Experiment) -> Experiment:
     if "phases" in parts:
         return run.replace(phases={str(k): {"iterations": 1} for k in range(len(parts["phases"]))})
     return run.replace(iterations=1)
-
-
-def _tries(claim: Claim, arm: str) -> int:
-    """Combinations of the grid that an arm is tried under; 0 where it has none."""
-    return prod(map(len, found.values())) if (found := axes(claim, arm)) else 0

@@ -8,7 +8,7 @@ environment, with as many seeds as its pilot asks for.
 from collections.abc import Mapping
 from typing import Any, Literal
 
-Word = Literal["holds", "shown", "null", "open", "earlier standard", "earlier form"]
+Word = Literal["holds", "shown", "null", "open", "below standard", "earlier form"]
 EXACT = "exact_recipe"
 """Type of an exact problem's recipe."""
 
@@ -26,7 +26,7 @@ def lacking(result: Mapping[str, Any]) -> list[str]:
         *([f"{' and '.join(untuned)} {'is' if len(untuned) == 1 else 'are'} not tuned"] if untuned else []),
         *([] if design.get("cost") else ["no cost is named"]),
         *([] if result.get("frozen") else ["it was not frozen before its seeds were run"]),
-        *(_power(result.get("pilot")) if not exact else []),
+        *(_power(result.get("pilot")) if not exact and result["verdict"] == "reproduced" else []),
     ]
 
 
@@ -44,7 +44,7 @@ def word(result: Mapping[str, Any]) -> Word:
     if "earlier" in result:
         return "earlier form"
     if lacking(result):
-        return "earlier standard"
+        return "below standard"
     if result["verdict"] == "reproduced":
         return "holds" if result["recipe"]["type"] == EXACT else "shown"
     return "null" if result["verdict"] == "not reproduced" else "open"

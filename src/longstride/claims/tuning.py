@@ -44,6 +44,20 @@ def axes(claim: Claim, arm: str) -> dict[str, tuple[Any, ...]]:
     return found
 
 
+def all_axes(claim: Claim) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """What every arm is tuned over (`axes`).
+
+    Raises:
+        ConfigError: no arm has a setting of the grid.
+    """
+    found = {arm: axes(claim, arm) for arm in claim.arms}
+    for name in claim.grid:
+        owner, _, key = name.rpartition(": ")
+        if not any(key in of for arm, of in found.items() if owner in ("", arm)):
+            raise ConfigError(f"grid: no arm has {name} to be tuned; name it as `method.rate`, or `ARM: method.rate`")
+    return found
+
+
 def arm_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int) -> Experiment:
     """The run of an arm with changes in the world of a seed. It is not given up: that an arm learns nothing is a
     result, and one whose episodes fail is refused where it is read.
@@ -89,11 +103,7 @@ def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) 
             that there is not.
         RunError: see `Experiment.train`.
     """
-    found = {arm: axes(claim, arm) for arm in claim.arms}
-    for name in claim.grid:
-        owner, _, key = name.rpartition(": ")
-        if not any(key in of for arm, of in found.items() if owner in ("", arm)):
-            raise ConfigError(f"grid: no arm has {name} to be tuned; name it as `method.rate`, or `ARM: method.rate`")
+    found = all_axes(claim)
     weaker = dict.fromkeys(relation.worse.partition("@")[0] for relation in claim.expected.parsed)
     runs = {}
     for arm in dict.fromkeys([*weaker, *found]):

@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
     from longstride.claims.judging import judge_kept
     from longstride.claims.runner import run_claim
+    from longstride.claims.standard import lacking, word
     from longstride.report.claims import judged, write_pages
     from longstride.report.live import Live
 
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
             if args.judge:
                 results.append(judge_kept(claim, _kept(name, claim), FOLDER))
             else:
-                results.append(run_claim(claim, FOLDER, seeds, watch, args.jobs, _place(name, claim)))
+                results.append(run_claim(claim, FOLDER, seeds, watch, args.jobs, _place(name, claim), name))
             write_pages(FOLDER, results[-1])
         except KeyboardInterrupt:
             again = "--all" if args.all else shlex.quote(args.name)
@@ -103,10 +104,10 @@ def run(args: argparse.Namespace) -> int:
     if args.pilot or args.freeze or args.dry_run or args.estimate:
         return 0
     for result in results:
-        say(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
+        say(f"{result['name']}: {word(result)}\n  {result['statement']}\n  {result['paper']}")
         for relation, e, judgement in judged(result):
             say(f"  {relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}] {judgement}")
-        for reason in result.get("because", ()):
+        for reason in (*result.get("because", ()), *lacking(result)):
             say(f"  {reason}")
         say(f"  kept in {FOLDER / result['name']}.md")
     return 0
@@ -132,10 +133,12 @@ def _stages(claim: "Claim", args: argparse.Namespace) -> dict[str, Any]:
 def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) -> dict[str, Any]:
     """Tunes the arms of a claim and runs its pilot; writes what is frozen where that is asked for."""
     from longstride.claims.controls import learns_nothing
-    from longstride.claims.frozen import freeze
+    from longstride.claims.frozen import check_unspent, freeze
     from longstride.claims.pilot import told
     from longstride.claims.runner import prepare
 
+    if args.freeze:
+        check_unspent(claim, _place(name, claim), FOLDER)
     tuned, pilot = prepare(claim, FOLDER, watch, args.jobs)
     found = {"name": claim.name, "tuned": tuned, "pilot": pilot}
     if args.freeze:

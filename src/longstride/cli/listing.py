@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         for name, listed in members:
             say(f"  {name:{width}}  {listed.kind:9}  {states[name]:{wide}}  {listed.summary}")
     if any(state.endswith("*") for state in states.values()):
-        say("* by an earlier standard: in one world, without tuning, cost, pilot or a hash committed before")
+        say("* below the standard: in one world, without tuning, cost, pilot or a hash committed before")
     return 0
 
 
@@ -74,7 +74,7 @@ def _origin(listed: Listed) -> str:
 
 def _state(name: str, listed: Listed) -> str:
     """What is kept of a claim in `claims/` of the working folder, else in the paper's folder: `holds`, `shown`, `null`,
-    `open`, the verdict with a star where it is by an earlier standard; `claim` if nothing is, or of an earlier form
+    `open`, the verdict with a star where it is below the standard; `claim` if nothing is, or of an earlier form
     only, empty without a claim."""
     if not listed.claim:
         return ""
@@ -84,8 +84,6 @@ def _state(name: str, listed: Listed) -> str:
         return CLAIMED
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
-        return {"earlier form": CLAIMED, "earlier standard": f"{result['verdict']}*"}.get(
-            called := word(result), called
-        )
+        return {"earlier form": CLAIMED, "below standard": f"{result['verdict']}*"}.get(called := word(result), called)
     except (ValueError, KeyError, TypeError) as e:
         raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it") from e

@@ -39,7 +39,7 @@ WORDS = {
     "shown": "shown",
     "null": "null",
     "open": "open",
-    "earlier standard": "of an earlier standard",
+    "below standard": "below the standard",
 }
 """What results that count are called, and how many of them are counted."""
 LISTED = 20
@@ -74,7 +74,7 @@ def overview(kept: Mapping[str, dict[str, Any]]) -> str:
         "A line a claim: what it is called, the verdict on its relations, the first of them with its difference,",
         "and whether the effect is gone in every control, where it has to be. An exact problem *holds* in its",
         "worlds; *shown* is what was run, on a model or in an environment; *null*: the effect is not there; *open*:",
-        "the seeds or the rules do not decide. Of an *earlier standard* are results in one world that was set,",
+        "the seeds or the rules do not decide. *Below the standard* are results in one world that was set,",
         "without tuning, cost, pilot or a hash that was committed before. Of an *earlier form* are results whose",
         "claim has changed since they were measured: they count nowhere, and come last.",
         "",
@@ -143,7 +143,7 @@ def page(result: dict[str, Any], drawn: bool) -> str:
         lines += ["**Of an earlier form, and counted nowhere.** When this was measured, other than today:", ""]
         lines += [*(f"- {difference}" for difference in earlier), ""]
     elif lacks := lacking(result):
-        lines += [f"**{result['verdict'].capitalize()}, by an earlier standard**: {'; '.join(lacks)}.", ""]
+        lines += [f"**{result['verdict'].capitalize()}, below the standard**: {'; '.join(lacks)}.", ""]
     if because := result.get("because"):
         lines += [f"What forbids a better verdict: {'; '.join(because)}.", ""]
     spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
@@ -196,7 +196,10 @@ def page(result: dict[str, Any], drawn: bool) -> str:
         ]
     seeds = _listed(result["seeds"], str)
     commit = f"{result['commit']}{' with changes' if result.get('clean') is False else ''}"
-    lines += ["", f"Seeds {seeds}; commit {commit}; {result['seconds'] / 3600:.2f} h; `{result['command']}`."]
+    lines += [
+        "",
+        f"Seeds {seeds}; Longstride at commit {commit}; {result['seconds'] / 3600:.2f} h; `{result['command']}`.",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -13,10 +13,10 @@ as in the paper's analysis), at least 0, and 0 for what was never tried:
 
 | place | choice | paper | here |
 |---|---|---|---|
-| problem | `Lanes` | gridworlds, robots, Atari, sparse rewards | 50 columns of 5 lanes, 1 in 10 cells critical |
-| data | walks of an expert | with and without noise, as many of both | 20; noise: one action in five is random |
+| problem | `Lanes` | gridworlds, robots, Atari, sparse rewards | 25 to 100 columns of 3 to 9 lanes, 3 to 30 % of cells critical |
+| data | walks of an expert | with and without noise, as many of both | 8 to 48; noise: one to four actions in ten are random |
 | value | `Pessimistic` | VI-LCB (analysis), CQL (experiments) | VI-LCB, penalty 0.01 |
-| beside | `ExpertCloning` | BC | shares of actions; unseen states: random |
+| beside | `ExpertCloning` | BC | shares of actions; unseen states: random, or as near lanes do, for both |
 
 That is the exact problem. `rl_or_cloning` acts: CQL on walks of a noisy expert in mazes, beside cloning of as many walks without
 noise. `rl_or_cloning/recorded` and `rl_or_cloning/cloned` are the two sides on a file of your own.

@@ -7,10 +7,11 @@ import pytest
 from longstride.control import ControlEpisode, ControlRecipe, TransitionStore
 from longstride.control.envs import Spec
 from longstride.control.learner import ControlLearner
+from longstride.exact.experiment import ExactRecipe
 from longstride.exact.worlds.chains import value_of
 from longstride.models.mlp import Trunk
 from longstride.papers.rl_or_cloning import cloned, recorded
-from longstride.papers.rl_or_cloning.exact import ExpertCloning, Lanes, Pessimistic, by_state
+from longstride.papers.rl_or_cloning.exact import CLAIM, ExpertCloning, Lanes, Pessimistic, borrowed, by_state
 
 ONE = np.zeros((2, 1, 3, 2))
 """Data of two columns with one lane: counts of [column, lane, action, lane or end]."""
@@ -34,6 +35,27 @@ def test_cloning_does_what_was_done_as_often_and_anything_where_nothing_was() ->
     policy = ExpertCloning().policy(ONE, EARNED)
     assert policy[0, 0] == pytest.approx(np.array([4, 1, 9]) / 14)
     assert ExpertCloning().policy(np.zeros((1, 1, 3, 2)), EARNED)[0, 0] == pytest.approx(np.ones(3) / 3)
+
+
+def test_a_cell_that_was_not_seen_does_what_is_done_in_near_lanes_of_its_column() -> None:
+    policy, seen = np.full((2, 4, 3), 1 / 3), np.zeros((2, 4), bool)
+    seen[0, [0, 2]] = True
+    policy[0, 0], policy[0, 2] = np.eye(3)[0], np.eye(3)[2]
+    found = borrowed(policy, seen, 1.0)
+    assert found[0, 1] == pytest.approx([0.5, 0, 0.5])
+    far = np.exp(-2) / (1 + np.exp(-2))  # three lanes away against one
+    assert found[0, 3] == pytest.approx([far, 0, 1 - far])
+    assert np.array_equal(found[0, [0, 2]], policy[0, [0, 2]]) and np.array_equal(found[1], policy[1])
+    assert np.array_equal(borrowed(policy, seen, 0.0), policy)
+
+
+def test_arms_spend_as_many_walks() -> None:
+    for arm in ("rl_noisy", "cloning"):
+        recipe = CLAIM.arms[arm]
+        assert isinstance(recipe, ExactRecipe)
+        method, problem = recipe.method, recipe.problem
+        state = method.step(problem, method.start(problem, np.random.default_rng(0)), np.random.default_rng(1))
+        assert method.spent(problem, state) == {"walks": 5}
 
 
 def test_an_expert_gets_to_the_end_and_noise_fails_in_critical_cells_alone() -> None:

@@ -73,7 +73,7 @@ def table() -> list[str]:
     rows = []
     for row, (tasks, name) in ROWS.items():
         of = {side: [run[side][tasks][name] for run in runs()] for side in ("before", "after")}
-        unit = percent if name == "idle" else "{:.2f}".format
+        unit = percent if name == "idle" else "{:.3f}".format
         means = " | ".join(unit(fmean(of[side])) for side in of)
         rows.append(f"| {row} | {means} | {', '.join(map(unit, of['after']))} |")
     return rows

@@ -105,9 +105,9 @@ def table() -> list[str]:
     rows = ["| regime | growing, long, short | minus long: predicted, measured | minus short: predicted, measured |"]
     rows.append("|---" * 4 + "|")
     for name, regime in json.loads(OUT.with_suffix(".json").read_text("utf-8"))["regimes"].items():
-        ends = ", ".join(f"{fmean(regime['success'][h]):.2f}" for h in HORIZONS)
+        ends = ", ".join(f"{fmean(regime['success'][h]):.3f}" for h in HORIZONS)
         each = (
-            f"{r['predicted']:+.2f}, {r['measured'][0]:+.2f} {'hit' if r['hit'] else 'miss'}"
+            f"{r['predicted']:+.3f}, {r['measured'][0]:+.3f} {'hit' if r['hit'] else 'miss'}"
             for r in regime["growing_minus"].values()
         )
         rows.append(f"| `{name}` | {ends} | {' | '.join(each)} |")

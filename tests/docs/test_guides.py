@@ -14,6 +14,8 @@ from chat_templates import QWEN3, tokenizer_of
 from guides import DOCS, follow, own_modules
 
 import longstride as ls
+from longstride.claims import frozen
+from longstride.claims.standard import word
 from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.models.load import make_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model
@@ -104,3 +106,18 @@ def test_the_guide_of_scaling_goes_from_a_sweep_to_a_budget(
     said = capsys.readouterr().out
     assert "held out" in said and "best: " in said and "better than the first" in said
     assert len(json.loads((tmp_path / "fit.json").read_text(encoding="utf-8"))["groups"]) == 2
+
+
+@pytest.mark.slow
+def test_the_guide_of_one_s_own_claim_goes_from_a_file_to_a_verdict_that_was_frozen_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "A Reader")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "reader@example.org")
+    monkeypatch.setattr(frozen, "clean", lambda: None)  # as where Longstride is installed
+    monkeypatch.chdir(tmp_path)
+    with own_modules(tmp_path):
+        follow("own_claim.md", tmp_path)
+    result = json.loads((tmp_path / "claims" / "many_rollouts.json").read_text(encoding="utf-8"))
+    assert word(result) == "holds" and result["frozen"]["commit"]

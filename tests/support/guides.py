@@ -3,6 +3,7 @@ forgotten afterwards."""
 
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ _NAMED = re.compile(r"# ([\w/]+\.\w+)\n")
 
 def follow(guide: str, home: Path, *overrides: str) -> None:
     """Follows a guide: a block that opens with `# NAME.EXT` is written to that file, other Python is run, and so are
-    the commands `longstride ...` of a console block, with further overrides where they take any."""
+    the commands `longstride ...` of a console block, with further overrides where they take any, and `git ...`."""
     names: dict[str, object] = {"__name__": "guide"}
     for kind, text in _BLOCK.findall((DOCS / "guides" / guide).read_text(encoding="utf-8")):
         if named := _NAMED.match(text):
@@ -28,6 +29,9 @@ def follow(guide: str, home: Path, *overrides: str) -> None:
         elif kind == "console":
             for line in text.replace("\\\n", " ").splitlines():
                 program, *args = shlex.split(line, comments=True)
+                if program == "git":
+                    subprocess.run([program, *args], cwd=home, check=True)
+                    continue
                 further = () if args[0] == "export" else overrides
                 assert program == "longstride" and main([*args, *further]) == 0, line
 

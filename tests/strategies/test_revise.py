@@ -1,19 +1,24 @@
 """Revisions and delegation: what is played, what counts, and that the tokens of both models are counted."""
 
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from helpers import make_task, make_trajectory, make_turn, played, word_chat
+from one_page import make_recipe, save_model
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
-from longstride.engines.base import Sampling
+from longstride.engines.base import Engine, Sampling
+from longstride.engines.local import LocalEngine
 from longstride.envs.base import HELD_ANSWER, Observation, Step
-from longstride.models.load import load_policy
+from longstride.models.load import Policy, load_policy
 from longstride.papers.grpo import recipe as grpo
 from longstride.rewards.scorers import Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
+from longstride.run import session
 from longstride.run.evaluation import Result, evaluate_policy
+from longstride.run.loop import train
 from longstride.strategies.delegate import HANDED, Delegate, Pair
 from longstride.strategies.revise import Revise
 from longstride.strategies.searched import Guide
@@ -163,6 +168,28 @@ def test_two_models_play_and_nothing_is_handed_over_where_nothing_is_in_doubt() 
     assert [e.further_tokens for e in always.episodes] == [t.sampled_tokens for t in direct.trajectories]
     steps = evaluate_policy(policy, PUZZLES, strategy=Delegate(model="base-puzzles", each="step", below=0.9))
     assert all(not t.stop.failed for t in steps.trajectories) and sum(map(bool, steps.measures["handed_over"]))
+
+
+def test_the_other_model_is_loaded_once_for_all_strategies_of_an_evaluation_and_its_engines_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, loaded, closed, close = save_model(tmp_path / "model"), list[str](), list[Engine](), LocalEngine.close
+
+    def load_it(name: str) -> Policy:
+        loaded.append(name)
+        return load_policy(name)
+
+    def close_it(engine: LocalEngine) -> None:
+        closed.append(engine)
+        close(engine)
+
+    monkeypatch.setattr(session, "load", load_it)
+    monkeypatch.setattr(LocalEngine, "close", close_it)
+    strategies = tuple(Delegate(model=str(model), below=below) for below in (0.3, 0.7))
+    recipe = make_recipe(model, iterations=1, evaluation={"tasks": 2, "strategies": strategies, "baselines": False})
+    train(recipe, tmp_path / "run")
+    assert loaded == [str(model)] * 2, "before and after training, which has its room in between"
+    assert len({*map(id, closed)}) == 2 * 2 + 1, "the engine of the run too"
 
 
 def test_models_of_different_tokenizers_share_whole_episodes_alone() -> None:

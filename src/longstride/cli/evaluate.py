@@ -5,6 +5,7 @@ import argparse
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -352,8 +353,10 @@ def _results(
     """Policy, strategy and what came of it."""
     from longstride.models.load import Policy, load_policy
     from longstride.run.evaluation import evaluate_baselines, evaluate_policy
+    from longstride.run.policies import load
 
-    results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
+    once = lru_cache(1)(load)  # strategies that take the same other model share it
+    results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name), once)) for s in strategies]
     if isinstance(agent, Policy) and agent.name != recipe.model:
         start = load_policy(recipe.start, recipe.chat, agent.device)
         results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))

@@ -28,6 +28,7 @@ from longstride.run.policies import companion_players, load
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import Load
 from longstride.strategies.baselines import BASELINES
 
 Progress = Callable[[int, int], None]
@@ -118,12 +119,13 @@ def evaluate_player(
     tasks: Sequence[Task],
     strategy: Strategy | None = None,
     progress: Progress | None = None,
+    loading: Load = load,
 ) -> Result:
     """Plays each task `evaluation.attempts` times under the recipe's test budget, or so many trials of it; `strategy`
     wraps the environments, and says what is played besides. The first attempt of a task does not depend on how many
     there are.
 
-    What counts is `Recipe.test_reward`.
+    What counts is `Recipe.test_reward`; a strategy that takes another model has it from `loading`.
 
     Raises:
         TaskError: there are no tasks.
@@ -131,7 +133,7 @@ def evaluate_player(
     if not tasks:
         raise TaskError("there are no tasks to evaluate on: give one or more")
     strategy = strategy or Direct()
-    player = strategy.players(player, load)
+    player = strategy.players(player, loading)
     budgets = {d: strategy.budget(recipe.test_budget.at(1, d)) for d in DIFFICULTIES}
     trial, length = recipe.trial, recipe.trial.episodes
 
@@ -221,6 +223,7 @@ def evaluate_policy(
     tasks: Sequence[Task] | None = None,
     strategy: Strategy | None = None,
     progress: Progress | None = None,
+    loading: Load = load,
 ) -> Result:
     """Evaluates a policy under a recipe's settings.
 
@@ -230,9 +233,10 @@ def evaluate_policy(
         tasks: the recipe's held-out tasks if left out.
         strategy: `Direct()` if left out.
         progress: called with (episodes done, all).
+        loading: gives the other model that a strategy takes.
     """
     tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
-    return evaluate_player(language_player(policy, recipe, testing=True), recipe, tasks, strategy, progress)
+    return evaluate_player(language_player(policy, recipe, testing=True), recipe, tasks, strategy, progress, loading)
 
 
 def evaluate_baselines(

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from statistics import fmean
 from types import TracebackType
 from typing import Any, Self
@@ -254,9 +254,10 @@ class Session:
         """Adds the evaluation rows of the policy as it is now; at the start those of the trivial policies too."""
         recipe, run = self.recipe, self.run
         tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
+        once = lru_cache(1)(load)  # strategies that take the same other model share it, and training has its room
         with self.pool.paused():
             for k, strategy in enumerate(recipe.evaluation.strategies):
-                result = evaluate_player(self.tested, recipe, tasks, strategy, run.progress("eval"))
+                result = evaluate_player(self.tested, recipe, tasks, strategy, run.progress("eval"), once)
                 warn_of_failures(f"evaluation after iteration {run.iteration}", result.trajectories)
                 if run.iteration == 0:
                     warn_of_room("evaluation before training", result.trajectories)

@@ -15,7 +15,7 @@ nothing is handed over are those of `Direct`, id for id, unless they are cut int
 
 from abc import abstractmethod
 from collections.abc import Generator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -23,6 +23,7 @@ from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
+from longstride.engines.base import Engine
 from longstride.engines.config import EngineConfig, Local
 from longstride.envs.text import STEP_END
 from longstride.models.api import ChatAPI
@@ -101,14 +102,14 @@ class HandsOver(Strategy):
                 "tokens of the other; hand over whole episodes (each=episode), or choose models of one tokenizer"
             )
         engine = self.engine.make(other, 0, [player.sampling])
-        return Pair(player, LanguagePlayer(engine, other.chat, player.context, player.sampling))
+        return Pair(player, LanguagePlayer(engine, other.chat, player.context, player.sampling), engine)
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         assert isinstance(player, Pair)
         marks = player.policy.chat.endings(self.mark) if self.each == "step" else ()
         tasks = [UnderWay(plan) for plan in plans]
         kept = player.other.keeping() if isinstance(player.other, LanguagePlayer) else nullcontext()
-        with player.policy.keeping(), kept:
+        with closing(player), player.policy.keeping(), kept:
             while live := [task for task in tasks if task.goes_on]:
                 yield from self._step(live, marks, player)
         return [self._ended(task) for task in tasks]
@@ -215,12 +216,25 @@ class UnderWay:
 
 
 class Pair:
-    """A player that gives what is handed over to another one."""
+    """A player that gives what is handed over to another one.
+
+    Args:
+        policy: plays what is not handed over.
+        other: plays what is.
+        engine: is closed with it.
+    """
 
     parts = 1
 
-    def __init__(self, policy: LanguagePlayer, other: LanguagePlayer | ChatPlayer) -> None:
-        self.policy, self.other = policy, other
+    def __init__(
+        self, policy: LanguagePlayer, other: LanguagePlayer | ChatPlayer, engine: Engine | None = None
+    ) -> None:
+        self.policy, self.other, self.engine = policy, other, engine
+
+    def close(self) -> None:
+        """Gives back what the engine holds that was made for it."""
+        if self.engine is not None:
+            self.engine.close()
 
     def _who(self, episode: Episode) -> Player:
         return self.other if episode.plan.role == HANDED else self.policy

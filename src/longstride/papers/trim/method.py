@@ -226,7 +226,7 @@ class RoutedSteps(HandsOver):
         assert isinstance(pair, Pair)
         if self.weak == "policy":
             return pair
-        return Pair(with_ids(pair.other, "a weak model tries steps"), pair.policy)
+        return Pair(with_ids(pair.other, "a weak model tries steps"), pair.policy, pair.engine)
 
     def doubts(self, task: UnderWay, score: float, tokens: int) -> bool:
         draw = stream(task.plan.seed, "route", task.plan.ordinal, len(task.taken)).random()

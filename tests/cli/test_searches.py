@@ -101,7 +101,7 @@ def test_the_table_has_what_a_guide_read_and_sampled_beside_the_tokens_of_the_po
     LinearHead(states[0], 0.0).save(probe)
     guide = ["--guide", "probe", "model=base-puzzles", f"head={probe}"]
     assert main(["eval", "base-puzzles", *QUIET, "--tasks", "2", *asked, *guide]) == 0
-    head, direct, beam = (line.split() for line in capsys.readouterr().out.splitlines()[1:])
+    head, direct, beam = (line.split() for line in capsys.readouterr().out.splitlines()[1:4])
     assert head[-4:] == ["tokens", "guide", "in", "all"] and direct[-2] == "-" and direct[-1] == direct[-3]
     tokens, scored, total = map(int, beam[-3:])
     assert read[0] > 0 and scored > tokens and total == pytest.approx(tokens + scored, abs=1)

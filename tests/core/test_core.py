@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from longstride.core.budget import Budget, StopReason
 from longstride.core.content import Media, by_placeholder, described, joined, placed, text_in, with_lines
 from longstride.core.errors import RunError, TaskError
+from longstride.core.generators import driven
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task, difficulty_of, read_tasks, save_tasks
 from longstride.core.trajectory import Trajectory, Turn
@@ -288,3 +290,15 @@ def test_streams_of_different_names_have_different_seeds(paths: list[tuple[int, 
     named = [p for p in paths if ":" not in p[1]]
     assert len({derive(*p) for p in named}) == len(named)
     assert all(0 <= derive(*p) < 2**63 for p in named)
+
+
+def test_a_generator_is_driven_to_what_it_returns_and_what_its_answer_raises_is_not_its_end() -> None:
+    def asks(n: int) -> Generator[int, int, list[int]]:
+        found = []
+        for k in range(n):
+            found.append((yield k))
+        return found
+
+    assert driven(asks(3), lambda k: 10 * k) == [0, 10, 20] and driven(asks(0), lambda k: k) == []
+    with pytest.raises(StopIteration):
+        driven(asks(1), lambda _: next(iter(())))

@@ -12,6 +12,7 @@ import numpy as np
 
 from longstride.core.budget import Budget
 from longstride.core.experience import NoExperience
+from longstride.core.generators import driven
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum.tasks import Uniform
@@ -72,13 +73,7 @@ class Planned(Grouped):
             tasks * self.group,
             self.group,
         )
-        stages = self.sampler.plan(planner)
-        try:
-            plans = next(stages)
-            while True:
-                plans = stages.send(follow(problem, logits, plans, rng))
-        except StopIteration as done:
-            return done.value
+        return driven(self.sampler.plan(planner), lambda plans: follow(problem, logits, plans, rng))
 
 
 def follow(problem: Answers, logits: np.ndarray, plans: Sequence[Plan], rng: np.random.Generator) -> list[Trajectory]:

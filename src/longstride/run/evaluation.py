@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from longstride.core.errors import ConfigError, TaskError
+from longstride.core.generators import driven
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory, by_trial
@@ -27,7 +28,7 @@ from longstride.rollout.summary import MEASURES, Measure, costs, summarise
 from longstride.run.policies import companion_players, load
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
-from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies import Direct, EvalEpisode, Strategy
 from longstride.strategies.base import Load
 from longstride.strategies.baselines import BASELINES
 
@@ -160,7 +161,7 @@ def evaluate_player(
         played.extend(found)
         return found
 
-    episodes = _play(strategy.run(plans, player), play)
+    episodes = driven(strategy.run(plans, player), play)
     trajectories = [e.trajectory for e in episodes]
     summary = summarise(trajectories) | costs(played)
     counted = [t for t in trajectories if not t.stop.failed]
@@ -204,17 +205,6 @@ def _shared(stage: Sequence[Plan], play: Callable[[list[Plan]], list[Trajectory]
     found = parallel.unscatter([[next(played) for _ in trial] for trial in mine])
     by_ordinal = {t.ordinal: t for trial in found for t in trial}
     return [by_ordinal[plan.ordinal] for plan in stage]
-
-
-def _play(stages: EvalPlan, play: Callable[[Sequence[Plan]], list[Trajectory]]) -> list[EvalEpisode]:
-    """What the stages of an evaluation return; `play` plays one."""
-    stage = next(stages)
-    while True:
-        found = play(stage)
-        try:
-            stage = stages.send(found)
-        except StopIteration as e:
-            return e.value
 
 
 def evaluate_policy(

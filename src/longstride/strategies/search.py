@@ -26,6 +26,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from longstride.core.component import Component
+from longstride.core.generators import driven
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 from longstride.strategies.base import settings_in
 
@@ -57,12 +58,7 @@ Extend = Callable[[Sequence[Partial]], list[Partial]]
 
 def play(searching: Searching, extend: Extend) -> list[Partial]:
     """Runs one search to its end."""
-    try:
-        wanted = next(searching)
-        while True:
-            wanted = searching.send(extend(wanted))
-    except StopIteration as end:
-        return end.value
+    return driven(searching, extend)
 
 
 def chosen(finished: Sequence[Partial], by: Literal["score", "votes", "weighted"]) -> Partial:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 from guides import own_modules
 
 from longstride import papers
-from longstride.cli.main import main
-from longstride.core.errors import ConfigError
+from longstride.cli.main import _warnings_as_lines, main
+from longstride.core.errors import ChangedWarning, ConfigError
 from longstride.core.modules import import_file
 from longstride.papers.naming import find_claim, find_experiment
 from longstride.run.experiment import load_run_experiment
@@ -173,6 +174,13 @@ def test_a_run_of_an_own_file_is_trained_resumed_evaluated_and_played_back_from_
     said = capsys.readouterr().err
     assert said.split("\n")[0] == f"warning: {path} has changed since {folder} was made with it"
     assert said.count("has changed") == 1
+    with _warnings_as_lines():
+        for each in (folder, "second", "third"):
+            warnings.warn(ChangedWarning(path, each), stacklevel=1)
+    assert capsys.readouterr().err.splitlines() == [
+        f"warning: {path} has changed since {folder} was made with it",
+        f"warning: {path} has changed since 3 runs were made with it",
+    ]
 
     path.rename(path.with_name("moved.py"))
     remedy = "which is not there any more; put it back, or its new folder on PYTHONPATH"

@@ -184,7 +184,7 @@ def test_overrides_may_stand_before_and_behind_options(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("argv", "part"),
     [
-        (["ttii"], "did you mean 'tti'"),
+        (["ttii"], "unknown recipe 'ttii'; did you mean 'tti'"),
         (["none.toml"], "cannot read none.toml"),
         ([], "which recipe?"),
         (["iterations=3"], "stands where a recipe belongs"),
@@ -394,6 +394,21 @@ def test_several_strategies_stand_in_one_table(capsys: pytest.CaptureFixture[str
         assert re.fullmatch(rf"{name} - direct: success \S+, 95 % \S+ to \S+, on the same 2 tasks", line)
 
 
+def test_an_evaluation_in_which_every_episode_failed_is_an_error_with_what_was_said() -> None:
+    from types import SimpleNamespace as Like
+
+    from longstride.cli.evaluate import _check_played
+
+    def result(episodes: int, **evidence: str) -> Any:
+        return Like(summary={"episodes": episodes}, trajectories=[Like(evidence=evidence)])
+
+    with pytest.raises(RunError, match="the first: no route to the judge"):
+        _check_played([("agent", "direct", result(0, failure="no route to the judge"))])
+    with pytest.raises(RunError, match="that model is no judge"):
+        _check_played([("agent", "best_of_2", result(0)), ("warm_start", "direct", result(3))])
+    _check_played([("agent", "best_of_2", result(0)), ("agent", "direct", result(3))])
+
+
 def test_a_difference_of_strategies_is_paired_by_task_and_leaves_out_what_failed() -> None:
     from longstride.cli.evaluate import _differences
 
@@ -451,7 +466,8 @@ def test_eval_prints_a_line_for_each_row_and_names_failures(capsys: pytest.Captu
 
 
 def test_a_claim_needs_a_known_name_or_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "did you mean 'tti'" in refused(capsys, "claim", "ttii")
+    said = refused(capsys, "claim", "ttii")
+    assert "did you mean 'tti'" in said and said.rstrip().endswith("`longstride list` has all") and len(said) < 120
     assert "or --all" in refused(capsys, "claim")
     assert "or --all" in refused(capsys, "claim", "tti", "--all")
 

@@ -16,6 +16,7 @@ from longstride.cli.main import main
 from longstride.cli.train import _next_folder
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, ModelError, RunError
+from longstride.core.files import new_folder
 from longstride.engines.config import HTTP
 from longstride.models.load import SHIPPED, load_policy
 from longstride.report.html import write_report
@@ -91,6 +92,11 @@ def test_where_nothing_can_be_made_is_said(command, out, capsys):
     assert main([*command, "--out", out]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: /proc/x cannot be used: nothing can be made there") and "resume" not in said
+
+
+def test_a_policy_cannot_be_exported_where_nothing_can_be_made():
+    with pytest.raises(PermissionError, match="nothing can be made there"), new_folder(Path("/proc/y")):
+        pass
 
 
 @pytest.mark.parametrize("page", ["/proc/page.html", "/proc/x/page.html"])

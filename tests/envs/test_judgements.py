@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longstride.core.errors import ConfigError, TaskError
+from longstride.core.errors import ConfigError, LongstrideWarning, TaskError
 from longstride.core.task import Task
 from longstride.envs.judgements import FILLER, Judgements
 from longstride.envs.puzzles.modular import Chain
@@ -191,6 +191,17 @@ def test_a_line_that_is_no_solution_is_named(tmp_path: Path, line: str, message:
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(TaskError, match=message):
         Judgements(path=path).held_out(1)
+
+
+def test_a_file_without_a_line_is_said_to_be_empty(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"is empty; expected JSON lines"):
+        Judgements(path=file_of(tmp_path, [])).held_out(1)
+
+
+def test_a_judge_that_would_learn_one_verdict_is_warned_of(tmp_path: Path) -> None:
+    path = file_of(tmp_path, [row(k, True) for k in range(40)])
+    with pytest.warns(LongstrideWarning, match="all training solutions are right"):
+        Judgements(path=path).sample(random.Random(0), 1)
 
 
 def test_a_file_that_is_missing_is_said_when_the_settings_are_read(tmp_path: Path) -> None:

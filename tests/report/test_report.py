@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,12 @@ def test_report_tells_the_run_in_one_sentence_of_numbers(run: Path) -> None:
     sentence = "held-out success 0.27 -> 0.58 (+31 points) in 15 iterations, 4.2 min, 62k environment steps"
     assert verdict(read_record(run)) == sentence
     assert sentence.replace("->", "&rarr;") in write_report(run).read_text()
+
+
+def test_a_task_that_is_drawn_twice_is_shown_twice(tmp_path: Path) -> None:
+    twice = [replace(episode(0, success), group=k) for k, success in enumerate((True, False))]
+    shown = data_of(write_report(write_run(tmp_path / "run", ROWS, twice, twice)))["episodes"]
+    assert shown["of"] == 2 and [task["outcome"] for task in shown["tasks"]] == ["solved", "unsolved"]
 
 
 def test_support_and_other_tasks_are_shown_where_they_say_more(run: Path) -> None:

@@ -144,6 +144,8 @@ def test_a_folder_with_a_run_is_refused_unless_it_is_resumed_with_its_recipe(fin
         train(recipe, folder)
     with pytest.raises(RunError, match="another recipe: 'seed' is 0 there and 1 here"):
         train(recipe.replace(seed=1), folder, resume=True)
+    with pytest.raises(RunError, match=r"another recipe: 'learner\.lr' is \S+ there and 0\.5 here;"):
+        train(recipe.replace(learner={"lr": 0.5}), folder, resume=True)
     with pytest.raises(RunError, match="is a file"):
         recipe.train(folder / "run.toml")
 

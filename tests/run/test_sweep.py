@@ -204,6 +204,8 @@ class TestFit:
     def test_what_cannot_be_fitted_is_refused(self, swept: Path, tmp_path: Path, capsys: Any) -> None:
         run = str(swept)
         assert "got 2 (1, 2); measure at 3 more" in refused(capsys, "fit", run, "--until", "2")
+        by = refused(capsys, "fit", run, "--until", "2", "--by", "method.rollouts")
+        assert "error: method.rollouts=4: " in by
         assert "unknown measure 'sucess'; did you mean 'success'" in refused(capsys, "fit", run, "--y", "sucess")
         assert "unknown setting 'method.rollout'" in refused(capsys, "fit", run, "--by", "method.rollout")
         assert "no run folder and has none in it" in refused(capsys, "fit", str(tmp_path))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from longstride import papers
 from longstride.cli.common import RUN_FILE, free_folder, print_json, say
 from longstride.cli.searches import GUIDES, SEARCHES, guide, guided, placed, search
-from longstride.core.errors import ConfigError, unknown
+from longstride.core.errors import ConfigError, RunError, unknown
 from longstride.core.locations import LOCATIONS
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ def run(args: argparse.Namespace) -> int:
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
             agent = agent_of(args.target, experiment)
             results = _results(agent, experiment, held_out, asked, watch)
+            _check_played(results)
             rows, tasks = _rows(experiment, results), len(held_out)
             if folder:
                 iteration = counted(Path(args.target), "iteration") if isinstance(agent, Policy) else 0
@@ -362,6 +363,17 @@ def _results(
         results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))
     baselines = evaluate_baselines(recipe, tasks, watch("baselines")) if recipe.evaluation.baselines else {}
     return results + [(name, "direct", result) for name, result in baselines.items()]
+
+
+def _check_played(results: "Sequence[tuple[str, str, Result]]") -> None:
+    """Raises: RunError where every episode of the agent failed. A strategy whose scorer got no verdict keeps no
+    reason in its episodes; what the model said was logged."""
+    played = [result for policy, _, result in results if policy == "agent"]
+    if any(result.summary["episodes"] for result in played):
+        return
+    reasons = (t.evidence["failure"] for result in played for t in result.trajectories if "failure" in t.evidence)
+    why = next(reasons, "a scorer got no verdict (what its model said stands above): that model is no judge")
+    raise RunError(f"nothing was measured, for every episode failed for reasons of infrastructure; the first: {why}")
 
 
 def _rows(recipe: "Recipe", results: "Sequence[tuple[str, str, Result]]") -> list[dict[str, Any]]:

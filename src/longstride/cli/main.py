@@ -45,7 +45,7 @@ from longstride.cli import (
     view,
 )
 from longstride.cli.common import say
-from longstride.core.errors import LongstrideError, LongstrideWarning
+from longstride.core.errors import ChangedWarning, LongstrideError, LongstrideWarning
 from longstride.core.files import explain, trouble_of
 from longstride.core.modules import message_of, own_frames
 
@@ -175,20 +175,31 @@ def _ended_like_an_interrupt() -> Iterator[list[int]]:
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Within it each of our warnings is one line `warning: ...` on stderr; those of libraries stay as they are."""
+    """Within it each of our warnings is one line `warning: ...` on stderr, and of a file that has changed since several
+    runs one for the first of them and a count at the end; those of libraries stay as they are."""
     show, shown = warnings.showwarning, set()
+    changed: dict[str, set[str]] = {}
 
     def line(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if not issubclass(category, LongstrideWarning):
             show(message, category, *place, **more)
+        elif isinstance(message, ChangedWarning) and changed.get(message.file):
+            changed[message.file].add(message.run)
         elif str(message) not in shown:
             shown.add(str(message))
+            if isinstance(message, ChangedWarning):
+                changed[message.file] = {message.run}
             say(f"warning: {message}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", LongstrideWarning)
         warnings.showwarning = line
-        yield
+        try:
+            yield
+        finally:
+            for file, runs in changed.items():
+                if len(runs) > 1:
+                    say(f"warning: {file} has changed since {len(runs)} runs were made with it", file=sys.stderr)
 
 
 def _fail(error: Exception, message: str, *more: str) -> int:

@@ -64,6 +64,15 @@ class LongstrideWarning(UserWarning):
     """Something that is probably not meant and does not stop a run; the command line prints it as one line."""
 
 
+class ChangedWarning(LongstrideWarning):
+    """A file of the user's own is another one now than when a run was made with it; the command line prints one line
+    for a file, however many runs there are."""
+
+    def __init__(self, file: object, run: object) -> None:
+        super().__init__(f"{file} has changed since {run} was made with it")
+        self.file, self.run = str(file), str(run)
+
+
 MOST_NAMES = 60
 """Names that a message lists."""
 

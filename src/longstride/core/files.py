@@ -74,12 +74,17 @@ def new_folder(target: Path) -> Iterator[Path]:
 
     Raises:
         RunError: the target holds something, or was filled by another process meanwhile.
+        OSError: see `make_folder`.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise RunError(f"{target} is not empty; choose another place")
     target = target.absolute()
     make_folder(target.parent)
-    with TemporaryDirectory(prefix=f".{target.name}.part-", dir=target.parent) as beside:
+    try:
+        held = TemporaryDirectory(prefix=f".{target.name}.part-", dir=target.parent)
+    except FileNotFoundError:  # the folder above is there
+        raise PermissionError(errno.EPERM, "nothing can be made there", str(target)) from None
+    with held as beside:
         part = Path(beside, "new")
         part.mkdir()
         yield part

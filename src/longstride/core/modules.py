@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from longstride.core.errors import ConfigError, LongstrideError, LongstrideWarning, RunError
+from longstride.core.errors import ChangedWarning, ConfigError, LongstrideError, RunError
 
 OURS = "longstride."
 _PACKAGE = str(Path(__file__).parents[1])
@@ -147,7 +147,7 @@ def find_again(recorded: Mapping[str, Mapping[str, str]], run: Path) -> None:
         if found is None or file.is_file() and found != file:
             raise RunError(f"{run} was made with {file}, and {name!r} is {found} here; start a new process for it")
         if digest(found) != was:
-            warnings.warn(f"{found} has changed since {run} was made with it", LongstrideWarning, stacklevel=2)
+            warnings.warn(ChangedWarning(found, run), stacklevel=2)
 
 
 def _folder(name: str, file: Path) -> Path:

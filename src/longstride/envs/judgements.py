@@ -18,6 +18,7 @@ settings and the seed alone. Solutions, whoever wrote them, are material and nev
 
 import json
 import random
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from longstride.core.errors import TaskError, short
+from longstride.core.errors import LongstrideWarning, TaskError, short
 from longstride.core.foreign import bounded
 from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, Share
@@ -194,6 +195,13 @@ class Judgements(TaskSource):
                 }.get(self.asks, "tasks with a right and a wrong solution")
                 where = self.path or f"what {self.policy!r} wrote"
                 raise TaskError(f"{where}: there are no {needs} among those of the split {split}")
+        if self.asks == "right" and len(labels := {one.right for (one,) in found["train"]}) == 1:
+            warnings.warn(
+                f"all training solutions are {'right' if labels == {True} else 'wrong'}, and a judge of these learns "
+                "one verdict for all; give right and wrong ones",
+                LongstrideWarning,
+                stacklevel=2,
+            )
         return found
 
     def question(self, about: Sequence[LabelledSolution], rng: random.Random, split: Split) -> Task:
@@ -331,6 +339,8 @@ def read_solutions(path: Path) -> list[LabelledSolution]:
                     found.append(_solution(line, f"{path}, line {number}"))
     except OSError as e:
         raise TaskError(f"cannot read {path}: {e.strerror or e}") from e
+    if not found:
+        raise TaskError(f"{path} is empty; expected JSON lines with task, solution and right")
     return found
 
 

@@ -103,7 +103,8 @@ class ChatFormat:
         self._tokenizer, self._config, self._tools = tokenizer, config or ChatConfig(), list(tools)
         self._names = [tool["function"]["name"] for tool in tools]
         self._known = frozenset(self.vocabulary.values())
-        self._unknown_words: set[str] = set(tokenizer.init_kwargs.get(UNSEEN_WORDS, ()))
+        self._unknown_words = frozenset(tokenizer.init_kwargs.get(UNSEEN_WORDS, ()))
+        self._warned = False
         special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}
         self._refuse_markup(special)
         before, system, first, later, newest, after_agent = self._cut()
@@ -411,17 +412,19 @@ class ChatFormat:
                     )
 
     def _warn_of_unknown_words(self, text: str) -> None:
-        """Warns of each word once that the vocabulary lacks: the policy sees no difference between such words. Words of
-        an error are left out, for that there is one says enough, and so are `UNSEEN_WORDS`."""
+        """Warns once of words that the vocabulary lacks: the policy sees no difference between such words. Words of an
+        error are left out, for that there is one says enough, and so are `UNSEEN_WORDS`."""
+        if self._warned:
+            return
         unknown = self._tokenizer.unk_token_id
         text = "\n".join(line for line in text.splitlines() if not line.startswith("error: "))
         split = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True)
         places = [span for i, span in zip(split["input_ids"], split["offset_mapping"], strict=True) if i == unknown]
         words = dict.fromkeys(text[begin:end] for begin, end in places)
         new = [word for word in words if word not in self._unknown_words]
-        if not new or len(self._unknown_words) >= NAMED_WORDS:
+        if not new:
             return
-        self._unknown_words.update(new)
+        self._warned = True
         named = ", ".join(map(repr, new[:NAMED_WORDS])) + " and others" * (len(new) > NAMED_WORDS)
         warnings.warn(
             f"the model's vocabulary lacks {named}: the policy sees them all as {self._tokenizer.unk_token}; use words "

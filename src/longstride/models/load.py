@@ -197,7 +197,7 @@ def folder_of(name: str) -> Path | None:
     if name in SHIPPED:
         raise ModelError("the shipped model is missing from this installation; install longstride again")
     if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1 or folder.parent.is_dir():
-        advice = "a folder, or a hub name such as Qwen/Qwen3-0.6B"
+        advice = "a run folder, a model folder, or a hub name such as Qwen/Qwen3-0.6B"
         if "://" in name:
             advice = f"a folder or a hub name; a model behind a chat API is model.url={name} model.name=NAME"
         raise ModelError(f"no model folder {name!r}; give base, {advice}")

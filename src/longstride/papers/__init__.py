@@ -19,6 +19,7 @@ the entry-point group `longstride.recipes` (`name = "package.module:RECIPE"`); a
 """
 
 import ast
+import difflib
 import importlib.metadata
 import sys
 from functools import cache
@@ -26,7 +27,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from longstride.core.errors import ConfigError, unknown
+from longstride.core.errors import ConfigError
 from longstride.core.modules import import_module
 from longstride.papers.card import Paper, Study
 from longstride.papers.former import FORMER
@@ -207,7 +208,9 @@ def _find(what: str, name: str, known: dict[str, Listed]) -> Listed:
     if others := [other for other, listed in known.items() if listed.home == name]:
         raise ConfigError(f"{name} has no {what} of that name; it has {', '.join(others)}")
     here = [file for file in (f"{name}.py", f"{name}.toml") if Path(file).is_file()]
-    raise ConfigError(f"{unknown(what, name, known, here)}; `longstride list` has all")
+    near = [*here, *difflib.get_close_matches(name, known, n=3)]
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise ConfigError(f"unknown {what} {name[:200]!r}; {hint}`longstride list` has all")
 
 
 class Outline(NamedTuple):

@@ -29,16 +29,18 @@ View = dict[str, Any]
 
 def read_episodes(run: Path) -> tuple[View, list[str]]:
     """The chosen tasks of `episodes/before.jsonl` and `episodes/after.jsonl`: `{"pages", "tasks", "of"}`, and notes."""
-    notes, found, media = [], {}, MediaFolder(run / MEDIA)
+    notes, media = [], MediaFolder(run / MEDIA)
+    found: dict[tuple[str, int], View] = {}
     for side in SIDES:
         bad = []
         for k, line in enumerate(unseal_lines(content(run / "episodes" / f"{side}.jsonl")), 1):
             try:
-                view, task = _view(Trajectory.from_json((line or b"").decode("ascii"), media.find))
+                t = Trajectory.from_json((line or b"").decode("ascii"), media.find)
+                view, task = _view(t)
             except (RunError, TypeError, ValueError, RecursionError, AttributeError):
                 bad.append(k)
                 continue
-            found.setdefault(task["id"], task).setdefault(side, view)
+            found.setdefault((t.task.id, t.group), task).setdefault(side, view)  # one task may be drawn twice
         if bad:
             notes.append(left_out(f"episodes/{side}.jsonl", bad))
     if not found:
@@ -54,8 +56,8 @@ def _choose(tasks: list[View]) -> list[View]:
     for task in tasks:
         buckets.setdefault((task["outcome"], task["difficulty"]), []).append(task)
     rounds = itertools.chain.from_iterable(itertools.zip_longest(*buckets.values()))
-    kept = {task["id"] for task in itertools.islice((t for t in rounds if t), MOST_TASKS)}
-    return [task for task in tasks if task["id"] in kept]
+    kept = {id(task) for task in itertools.islice((t for t in rounds if t), MOST_TASKS)}
+    return [task for task in tasks if id(task) in kept]
 
 
 def _pack(tasks: list[View], of: int) -> View:

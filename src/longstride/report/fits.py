@@ -94,7 +94,7 @@ def fit_runs(
     if reach is not None:
         parts = {setting: cheapest(some, best, y if y in best else "") for setting, some in parts.items()}
     seen = Seen(until, since, sizes_until)
-    groups = [_group(law, setting, some, seen, rivals) for setting, some in parts.items()]
+    groups = [_group(law, setting, some, seen, rivals, by) for setting, some in parts.items()]
     for group in groups if gain else ():
         group["plateau"] = list(plateau(fitted(group), gain))
     limits = (
@@ -125,9 +125,12 @@ class Seen(NamedTuple):
         return points[early], points[~early]
 
 
-def _group(law: Law, setting: Any, curves: Sequence[Curve], limits: Seen, rivals: Sequence[Law]) -> dict[str, Any]:
+def _group(
+    law: Law, setting: Any, curves: Sequence[Curve], limits: Seen, rivals: Sequence[Law], by: str
+) -> dict[str, Any]:
     seen, later = limits.part(law, curves)
-    found = fit_curves(law, setting, seen)
+    named = f"{by}={setting}" if by else setting
+    found = fit_curves(law, named, seen)
     out = {
         "setting": setting,
         "runs": [str(curve.folder) for curve in curves],
@@ -140,7 +143,7 @@ def _group(law: Law, setting: Any, curves: Sequence[Curve], limits: Seen, rivals
         held = held_out(found, later)
         out |= {"held_out": held.tolist(), "error": error_of(held)}
         if rivals:
-            out["rivals"] = {rival.type_name(): _error(rival, setting, curves, limits) for rival in rivals}
+            out["rivals"] = {rival.type_name(): _error(rival, named, curves, limits) for rival in rivals}
     return out
 
 

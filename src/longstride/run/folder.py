@@ -11,7 +11,7 @@ checkpoint that they go on from: all must see the folder. One run at a time writ
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -434,6 +434,16 @@ def _begun(folder: Path) -> bool:
     return False
 
 
+def _first_difference(there: Mapping[str, Any], ours: Mapping[str, Any], key: str) -> tuple[str, Any, Any]:
+    """Where two recipes differ under a key that differs, as deep as both have a part there; and both values."""
+    was, now = there.get(key), ours.get(key)
+    if not isinstance(was, Mapping) or not isinstance(now, Mapping):
+        return key, was, now
+    inner = next(k for k in ["type", *sorted(was | now)] if was.get(k) != now.get(k))
+    place, was, now = _first_difference(was, now, inner)
+    return f"{key}.{place}", was, now
+
+
 def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
     """Makes the folder this recipe's, or says why it cannot be."""
     if not resume:
@@ -442,9 +452,10 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
         there, ours = load_run_experiment(folder).identity(), experiment.identity()
         differ = [k for k in ["type", *sorted(there | ours)] if there.get(k) != ours.get(k)]
         if differ:
+            place, was, now = _first_difference(there, ours, differ[0])
             raise RunError(
-                f"{folder} is a run of another recipe: {differ[0]!r} is {there.get(differ[0])!r} there and "
-                f"{ours.get(differ[0])!r} here; resume it with its own run.toml, or choose another folder"
+                f"{folder} is a run of another recipe: {place!r} is {was!r} there and {now!r} here; resume it with its "
+                "own run.toml, or choose another folder"
             )
     make_folder(folder)
     write_object(folder / FORMAT_FILE, format_of(experiment))

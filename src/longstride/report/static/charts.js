@@ -63,7 +63,6 @@ function lineChart(figure, axis, width, tip) {
   const right = beside ? 20 + 7.5 * Math.max(...names.map((n) => Math.min(n.length, 26))) : 12;
   const height = Math.round(Math.min(figure.wide ? 380 : 270, Math.max(230, width * 0.6)));
   const box = { left: 50, right: width - right, top: 10, bottom: height - 42 };
-
   let [x0, x1] = [Math.min(...flat.map((p) => p.x)), Math.max(...flat.map((p) => p.x))];
   if (x0 === x1) [x0, x1] = [x0 - 1, x1 + 1];
   const ys = flat.flatMap((p) => [p.y, p.lo ?? p.y, p.hi ?? p.y]).concat(figure.rules.map((r) => r.y));
@@ -72,6 +71,11 @@ function lineChart(figure, axis, width, tip) {
   y1 += (y1 - y0) * 0.06;
   if (figure.free) y0 -= (y1 - y0) * 0.06;
   if (figure.share) y1 = Math.min(1, Math.max(y1, 0.05));
+  if (!figure.free) {  // up to a number that is written, so that no line begins above them
+    const places = ticks(y0, y1, 5), top = 2 * places.at(-1) - places.at(-2);
+    if (places.at(-1) < Math.max(...ys)) y1 = figure.share ? Math.min(1, top) : top;
+  }
+  box.left = Math.max(50, 26 + 6.6 * Math.max(...ticks(y0, y1, 5).map((v) => short(v).length)));  // the name stands beside the numbers
   const X = (v) => box.left + ((v - x0) / (x1 - x0)) * (box.right - box.left);
   const Y = (v) => box.bottom - ((v - y0) / (y1 - y0)) * (box.bottom - box.top);
 

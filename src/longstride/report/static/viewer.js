@@ -36,6 +36,7 @@ function pageView(episode, index) {
   const node = html("div", { class: "page scroll", tabindex: 0, "aria-label": "What the agent sees" }, now.map((line, i) =>
     html("div", change.added.has(i) ? { class: "added", title: "new since the step before" } : {}, lineParts(line, turn.element))));
   if (turn.cut) node.append(html("div", { class: "quiet" }, "(the rest of the page is left out of this report)"));
+  if (!now.join("").trim()) return html("p", { class: "label" }, "nothing is shown but the task");
   const told = !old ? "first page" : change.added.size || change.removed ? `${change.added.size} new, ${change.removed} gone since the step before` : "same page as before";
   return html("div", {}, html("p", { class: "label" }, turn.url ? `${turn.url}: ${told}` : told), node);
 }

@@ -99,7 +99,8 @@ class Table(Guide):
 
 
 CHAT = word_chat("Thought: see ; Action:")
-PAIR = cast(Any, Pair(*(LanguagePlayer(cast(Any, None), CHAT, FullHistory(), Sampling()) for _ in range(2))))
+PLAYERS = [LanguagePlayer(cast(Any, None), CHAT, FullHistory(), Sampling()) for _ in range(2)]
+PAIR = cast(Any, Pair(PLAYERS[0], PLAYERS[1]))
 
 
 def plan(ordinal: int = 0, turns: int = 1) -> Plan:

@@ -56,3 +56,8 @@ CLAIM = Claim(
     tuning={"iterations": 4},
     cost="env_steps",
 )
+
+FINDING = (
+    "A judge of this size slips in its own reasons: on chains of several steps it chooses a right solution in .42 of groups and "
+    "the one that says its verdict at once in .47. On chains of one step, the control, reasons lead by .08."
+)

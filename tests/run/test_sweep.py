@@ -339,6 +339,9 @@ class TestMethods:
         page = write_comparison(runs[:6], compare(runs[:6]), tmp_path / "page.html").read_text()
         assert "Against plain, lively: +33 points of success on the same 2 seeds" in page
         assert "<title>plain and lively" in page
+        assert "whose intervals stand in the tables" in page, "six bands cover each other"
+        page = write_comparison(runs[:3], compare(runs[:3]), tmp_path / "three.html").read_text()
+        assert "with their 95% interval" in page
 
     def test_runs_of_one_number_each_are_told_before_and_after_and_differ_without_an_interval(
         self, swept: Path

@@ -33,6 +33,8 @@ from longstride.stats import mean_interval
 
 MOST_POINTS = 400
 """A series is thinned evenly to this many points: more cannot be distinguished at the width of a page."""
+BANDS = 3
+"""Runs whose intervals are drawn in one figure: of more they cover each other."""
 HUES = (
     ("green", "circle"),
     ("blue", "square"),
@@ -253,8 +255,9 @@ def comparison(records: Mapping[str, Record]) -> list[Figure]:
     """Held-out success and length of several runs, by name, against what was spent."""
     axes = _axes([row for record in records.values() for row in (*record.learning, *record.train)])
     along, out = [read for _, read in axes], []
+    told = "with their 95% interval" if (few := len(records) <= BANDS) else "whose intervals stand in the tables below"
     for title, key, caption, band in (
-        ("Success", "success", "Held-out tasks, with their 95% interval.", interval),
+        ("Success", "success", f"Held-out tasks, {told}.", interval if few else None),
         ("Length", "length", "Mean environment steps on held-out tasks.", None),
     ):
         series = [

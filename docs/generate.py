@@ -30,6 +30,8 @@ from longstride.papers.naming import find_claim
 from longstride.report.claims import overview, page, picture, tally
 
 ROOT = Path(__file__).parent.parent
+HOURS = ROOT / "claims" / "hours.json"
+"""By claim that has not been run, about how many hours of a core it takes: `longstride claim NAME --estimate`."""
 ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/README.md": "models.md"}
 """Pages that are files of the repository."""
 MEASURED = {
@@ -283,7 +285,9 @@ def _not_run(name: str) -> str:
     """What a claim takes of which no result is kept."""
     before, pilot, own = (load.runs for load in stages(find_claim(name)).values())
     first = f" after {before + pilot} of tuning and pilot" if before + pilot else ""
-    return f"not run yet: {own} runs{first}"
+    hours = json.loads(HOURS.read_text(encoding="utf-8")).get(name)
+    long = f", all together about {hours:g} hours of a core" if hours else ""
+    return f"not run yet: {own} runs{first}{long}"
 
 
 def _decisive(result: dict[str, Any]) -> str:

@@ -101,6 +101,15 @@ def test_the_overview_of_the_repository_is_that_of_its_results(monkeypatch: pyte
     assert written == (ROOT / "claims" / "README.md").read_text(encoding="utf-8"), "run `python docs/generate.py`"
 
 
+def test_a_claim_that_was_not_run_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    generate = importlib.import_module("generate")
+    hours = json.loads(generate.HOURS.read_text(encoding="utf-8"))
+    assert set(hours) <= {name for name, listed in papers.catalogue().items() if listed.claim}
+    name = next(iter(hours))
+    assert generate._not_run(name).endswith(f", all together about {hours[name]:g} hours of a core")
+
+
 def test_a_third_of_one_value_is_that_value():
     turns = {"n": [{"from": a, "to": b, "mean": 0.1, "share": 1.0} for a, b in ((8, 8), (8, 16), (0.25, 0.5))]}
     worlds = {"share": 0.6, "lo": 0.4, "hi": 0.8, "against": 0.1, "turns": turns}

@@ -2,9 +2,11 @@
 
 import pytest
 
+from longstride.core.component import build
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
 from longstride.papers import load
+from longstride.stats import Ordering
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,14 @@ def test_a_rule_about_several_fields_names_them_and_not_the_object_behind_them()
     with pytest.raises(ConfigError) as e:
         load("grpo").replace(sampling={"temperature": 0.5})
     assert len(str(e.value)) < 250 and "sampling.temperature" in str(e.value)
+
+
+def test_a_number_that_does_not_fit_is_told_once() -> None:
+    """And not that it is no table, which the setting takes as well."""
+    with pytest.raises(ConfigError, match=r"^recipe.budget.turns: Input should be greater than .* \(got 0\)$"):
+        load("tti").replace(budget={"turns": 0})
+
+
+def test_a_list_is_not_called_short_where_what_stands_in_it_does_not_fit() -> None:
+    with pytest.raises(ConfigError, match=r"^relations.0: a relation is .* \(got 'a >> b'\)$"):
+        build(Ordering, {"relations": ("a >> b",)})

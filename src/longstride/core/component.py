@@ -266,7 +266,8 @@ def _validated(cls: type[Component], values: Mapping[str, Any], where: str) -> C
     try:
         return cls(**values)
     except ValidationError as e:
-        raise ConfigError("\n".join(dict.fromkeys(_explain(err, cls, where) for err in e.errors()))) from None
+        lines = [_explain(err, cls, where) for err in _telling(e.errors())]
+        raise ConfigError("\n".join(dict.fromkeys(lines))) from None
 
 
 def _odd_text(value: Any) -> str | None:
@@ -390,6 +391,18 @@ def is_either(annotation: Any) -> bool:
     kinds = typing.get_args(annotation) if typing.get_origin(annotation) in (typing.Union, UnionType) else ()
     components = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Component)]
     return 0 < len(components) < len([kind for kind in kinds if kind is not type(None)])
+
+
+def _telling(errors: list[Any]) -> list[Any]:
+    """Errors without those that another one of the same field explains: that a number is no component, where it was
+    meant for the number that the field takes as well; that a list is too short, where what is in it does not fit."""
+    times = Counter(err["loc"][:1] for err in errors)
+    return [
+        err
+        for err in errors
+        if times[err["loc"][:1]] == 1
+        or not (err["type"] == "too_short" or err["type"] == "model_type" and not isinstance(err["input"], str))
+    ]
 
 
 def _explain(err: Any, cls: type[Component], where: str) -> str:

@@ -11,3 +11,8 @@ CLAIM = design.claim(
     what="a conservative model of latent vectors are worth more than those of a plain one",
     plain={"type": "longstride.papers.lcom.method:LatentModel"},
 )
+
+FINDING = (
+    "The conservative model overrates its proposals far less (by -.16 against .54), and at the longest step it does not overrate them "
+    "at all where the plain one does by 3.1. But its proposals are worth .07 less in the median (.18 against .26), at every step."
+)

@@ -356,14 +356,14 @@ def test_a_task_of_which_nothing_could_be_scored_failed_and_was_not_unsolved(cap
     assert "2 of 2 questions of a scorer have no reply: nobody there" in caplog.text
 
 
-def test_a_scorer_that_says_nothing_is_told_by_the_command_as_failures_and_no_success_of_0(
+def test_a_scorer_that_says_nothing_is_no_judge_and_the_command_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     by = ["by.type=scored", "by.scorer.type=generative"]
     command = ["eval", "base-puzzles", "--tasks", "2", "--strategy", "best_of", "attempts=2", *by]
-    assert main(command) == 0  # the start knows neither yes nor no
-    *_, row, failed = capsys.readouterr().out.splitlines()
-    assert row.split()[:3] == ["agent", "best_of_2_by_generative_1", "-"] and failed.startswith("2 episodes failed")
+    assert main(command) == 2  # the start knows neither yes nor no
+    said = capsys.readouterr().err
+    assert "nothing was measured, for every episode failed" in said and said.endswith("that model is no judge\n")
 
 
 def test_samples_that_say_the_same_are_scored_once_and_reasons_are_shown_where_that_is_asked_for() -> None:

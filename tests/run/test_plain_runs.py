@@ -57,7 +57,7 @@ def test_a_run_from_before_the_setting_goes_on_and_no_run_changes_its_engine(tmp
     text = path.read_text("utf-8")
     assert "plain = false\n" in text
     forced = recipe.replace(engine={"plain": True})
-    with pytest.raises(RunError, match="'engine' is"):
+    with pytest.raises(RunError, match="'engine.plain' is not set there and True here"):
         RunFolder(forced.settled(), tmp_path / "run", Silent(), resume=True)
     lines = text.splitlines(keepends=True)[:-1]  # without the seal
     path.write_text(seal_toml("".join(line for line in lines if "plain = " not in line)), "utf-8")

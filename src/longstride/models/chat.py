@@ -422,7 +422,7 @@ class ChatFormat:
         places = [span for i, span in zip(split["input_ids"], split["offset_mapping"], strict=True) if i == unknown]
         words = dict.fromkeys(text[begin:end] for begin, end in places)
         new = [word for word in words if word not in self._unknown_words]
-        if not new:
+        if not new or len(self._unknown_words) >= NAMED_WORDS:  # whoever lists that many expects others
             return
         self._warned = True
         named = ", ".join(map(repr, new[:NAMED_WORDS])) + " and others" * (len(new) > NAMED_WORDS)

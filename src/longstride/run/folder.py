@@ -452,10 +452,11 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
         there, ours = load_run_experiment(folder).identity(), experiment.identity()
         differ = [k for k in ["type", *sorted(there | ours)] if there.get(k) != ours.get(k)]
         if differ:
-            place, was, now = _first_difference(there, ours, differ[0])
+            place, *values = _first_difference(there, ours, differ[0])
+            was, now = ("not set" if value is None else repr(value) for value in values)
             raise RunError(
-                f"{folder} is a run of another recipe: {place!r} is {was!r} there and {now!r} here; resume it with its "
-                "own run.toml, or choose another folder"
+                f"{folder} is a run of another recipe: {place!r} is {was} there and {now} here; resume it with its own "
+                "run.toml, or choose another folder"
             )
     make_folder(folder)
     write_object(folder / FORMAT_FILE, format_of(experiment))

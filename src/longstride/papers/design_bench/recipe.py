@@ -11,3 +11,8 @@ CLAIM = design.claim(
     what="a conservative model are worth more than those of least squares",
     plain={"type": "least_squares"},
 )
+
+FINDING = (
+    "Conservative models overrate their proposals less (by .66), and propose worse designs: .14 less in the median at the usual step, "
+    "and the more so the longer a step is. In no world do they lead by the margin."
+)

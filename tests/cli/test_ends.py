@@ -51,7 +51,7 @@ def test_runs_in_processes_of_their_own_end_with_their_command(desk):
     command += ["--grid", "method.rate=0.1,0.2", "--jobs", "2"]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as sweep:
-        while len(list((desk / "out").rglob("metrics.jsonl"))) < 2 and sweep.poll() is None:
+        while len(list((desk / "out").glob("*/metrics.jsonl"))) < 2 and sweep.poll() is None:
             time.sleep(0.1)
         sweep.send_signal(signal.SIGTERM)
         said = sweep.communicate(timeout=60)[1]

@@ -439,7 +439,7 @@ def _first_difference(there: Mapping[str, Any], ours: Mapping[str, Any], key: st
     was, now = there.get(key), ours.get(key)
     if not isinstance(was, Mapping) or not isinstance(now, Mapping):
         return key, was, now
-    inner = next(k for k in ["type", *sorted(was | now)] if was.get(k) != now.get(k))
+    inner = next(k for k in ["type", *sorted({*was, *now})] if was.get(k) != now.get(k))
     place, was, now = _first_difference(was, now, inner)
     return f"{key}.{place}", was, now
 

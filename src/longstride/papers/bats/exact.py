@@ -119,3 +119,8 @@ CLAIM = Claim(
     grid={"method.rate": (2.0, 8.0, 32.0, 128.0, 512.0)},
     cost="sampled",
 )
+
+FINDING = (
+    "Who sees how many turns are left earns .48, who does not .20; under one limit that every look tells, both earn .50. In one world: "
+    "no constant of it was drawn."
+)

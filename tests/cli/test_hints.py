@@ -62,3 +62,10 @@ def test_a_number_that_does_not_fit_is_told_once() -> None:
 def test_a_list_is_not_called_short_where_what_stands_in_it_does_not_fit() -> None:
     with pytest.raises(ConfigError, match=r"^relations.0: a relation is .* \(got 'a >> b'\)$"):
         build(Ordering, {"relations": ("a >> b",)})
+
+
+def test_each_entry_of_a_list_that_is_no_table_is_told() -> None:
+    with pytest.raises(ConfigError) as e:
+        load("tti").replace(evaluation={"strategies": [1, 2]})
+    first, second = str(e.value).splitlines()
+    assert "strategies.0: expected a table" in first and "strategies.1: expected a table" in second

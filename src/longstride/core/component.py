@@ -5,9 +5,9 @@ What always holds: a component is built from plain data (`build`) and turns into
 is a component class with subclasses, and data for it names the subclass by `type`. No torch.
 
 `type` is the class name in snake case for the members that the package brings, and `module:Class` for a member that
-stands in a paper's folder or in a user's own module: reading it imports that module. Once it
-is imported the name in snake case does too, where no other member of the family has it. A member of a package that is
-not imported by default (a browser, a cluster) is found by `core.locations.LOCATIONS`.
+stands in a paper's folder or in a user's own module: reading it imports that module. Once it is imported, its name in
+snake case is enough where no other member of the family has the same one. A member of a package that is not imported
+by default (a browser, a cluster) is found by `core.locations.LOCATIONS`.
 """
 
 import ast
@@ -394,15 +394,17 @@ def is_either(annotation: Any) -> bool:
 
 
 def _telling(errors: list[Any]) -> list[Any]:
-    """Errors without those that another one of the same field explains: that a number is no component, where it was
-    meant for the number that the field takes as well; that a list is too short, where what is in it does not fit."""
-    times = Counter(err["loc"][:1] for err in errors)
-    return [
-        err
-        for err in errors
-        if times[err["loc"][:1]] == 1
-        or not (err["type"] == "too_short" or err["type"] == "model_type" and not isinstance(err["input"], str))
-    ]
+    """Errors without those that another one explains: that a number is no component, where the same number does not fit
+    the other kind that its field takes either; that a list is too short, where what is in it does not fit."""
+
+    def explained(err: Any) -> bool:
+        field = [other for other in errors if other is not err and other["loc"][:1] == err["loc"][:1]]
+        if err["type"] == "too_short":
+            return any(len(other["loc"]) > len(err["loc"]) for other in field)
+        number = err["type"] == "model_type" and not isinstance(err["input"], str)
+        return number and any(o["type"] != "model_type" and o["input"] is err["input"] for o in field)
+
+    return [err for err in errors if not explained(err)]
 
 
 def _explain(err: Any, cls: type[Component], where: str) -> str:

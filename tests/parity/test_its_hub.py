@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longstride.strategies.search import Beam, Independent, Partial, Particles, Search, play
+from longstride.core.generators import driven
+from longstride.strategies.search import Beam, Independent, Partial, Particles, Search
 
 pytest.importorskip("its_hub", reason="compares with its_hub: make parity")
 
@@ -76,7 +77,7 @@ def steps(end: str | None = None) -> StepGeneration:
 
 def ours(search: Search, world: World, rng: np.random.Generator) -> list[str]:
     """The finished words, the chosen one first."""
-    return [p.state for p in play(search.run(Partial(""), rng), world)]
+    return [p.state for p in driven(search.run(Partial(""), rng), world)]
 
 
 def theirs(algorithm: Any, world: World, n: int) -> Any:

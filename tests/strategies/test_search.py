@@ -1,6 +1,6 @@
 """Searches: what they ask for, what they keep, and that an exact scorer leads them to the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import log
 
 import numpy as np
@@ -8,6 +8,7 @@ import pytest
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
+from longstride.core.generators import driven
 from longstride.exact.steps import ROOT, StepSolver
 from longstride.exact.worlds.steps import RIGHT, Model, Solution, StepWorld
 from longstride.rewards.simulated import StepScorer
@@ -15,7 +16,6 @@ from longstride.strategies.ledger import Ledger
 from longstride.strategies.search import (
     Beam,
     BestFirst,
-    Extend,
     Independent,
     Partial,
     Particles,
@@ -24,7 +24,6 @@ from longstride.strategies.search import (
     chosen,
     effective_size,
     log_odds,
-    play,
     systematic,
 )
 
@@ -42,7 +41,9 @@ SEARCHES = [
 ]
 
 
-def scripted(scores: dict[str, float], length: int = 2) -> tuple[Extend, list[list[str]]]:
+def scripted(
+    scores: dict[str, float], length: int = 2
+) -> tuple[Callable[[Sequence[Partial]], list[Partial]], list[list[str]]]:
     """States are words; the n-th continuation of one within a request appends the n-th letter. Also what was asked."""
     asked: list[list[str]] = []
 
@@ -66,7 +67,7 @@ def solver(scorer: StepScorer = StepScorer(), success: float = 0.3, seed: int = 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: s.name)
 def test_a_search_returns_finished_candidates_once_each_and_has_a_name_of_its_own(search: Search) -> None:
-    found = play(search.run(ROOT, RNG(0)), solver(StepScorer(noise=2.0)))
+    found = driven(search.run(ROOT, RNG(0)), solver(StepScorer(noise=2.0)))
     assert found and all(p.done and p.answer for p in found) and len({id(p) for p in found}) == len(found)
     assert found[0].score == max(p.score for p in found)
     assert len({s.name for s in SEARCHES}) == len(SEARCHES) and build(Search, search.as_data()) == search
@@ -74,17 +75,17 @@ def test_a_search_returns_finished_candidates_once_each_and_has_a_name_of_its_ow
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: s.name)
 def test_an_exact_scorer_leads_to_the_answer_far_more_often_than_one_sample(search: Search) -> None:
-    won = sum(play(search.run(ROOT, RNG(k)), solver(seed=k))[0].answer == RIGHT for k in range(60))
+    won = sum(driven(search.run(ROOT, RNG(k)), solver(seed=k))[0].answer == RIGHT for k in range(60))
     assert won / 60 > 0.7  # one sample: 0.3
 
 
 @pytest.mark.parametrize("search", [Independent(n=8), Beam(n=8, width=2), Particles(n=8)], ids=lambda s: s.name)
 def test_best_of_beam_and_particles_spend_the_tokens_of_n_solutions_and_lookahead_more(search: Search) -> None:
     of = solver(StepScorer(tokens=3))
-    play(search.run(ROOT, RNG(0)), of)
+    driven(search.run(ROOT, RNG(0)), of)
     assert of.ledger == Ledger(sampled=8 * 6 * 10, scored=8 * 6 * 3, calls=48) and of.ledger.tokens == 48 * 13
     far = solver()
-    play(Beam(n=8, width=2, ahead=1).run(ROOT, RNG(0)), far)
+    driven(Beam(n=8, width=2, ahead=1).run(ROOT, RNG(0)), far)
     assert far.ledger.calls == 48 + 8 * 5  # nothing is ahead of the last step
 
 
@@ -98,16 +99,16 @@ def test_the_answer_that_counts_is_by_score_by_votes_or_by_both() -> None:
 def test_a_beam_keeps_the_best_of_all_or_the_best_of_each_tree() -> None:
     scores = {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.3}
     extend, asked = scripted(scores)
-    play(Beam(n=4, width=2).run(Partial(""), RNG(0)), extend)
+    driven(Beam(n=4, width=2).run(Partial(""), RNG(0)), extend)
     assert asked == [[""] * 4, ["a", "a", "b", "b"]]
     extend, asked = scripted(scores)
-    play(Beam(n=4, width=2, diverse=True).run(Partial(""), RNG(0)), extend)
+    driven(Beam(n=4, width=2, diverse=True).run(Partial(""), RNG(0)), extend)
     assert asked[1] == ["a", "a", "d", "d"]
 
 
 def test_a_beam_that_looks_ahead_keeps_what_will_be_good_and_a_finished_partial_goes_on_as_it_is() -> None:
     extend, asked = scripted({"a": 0.9, "b": 0.2, "ba": 0.9}, length=3)
-    play(Beam(n=2, width=2, ahead=1).run(Partial(""), RNG(0)), extend)
+    driven(Beam(n=2, width=2, ahead=1).run(Partial(""), RNG(0)), extend)
     assert asked[:3] == [["", ""], ["a", "b"], ["b", "b"]]
     searching = Beam(n=4, width=2).run(Partial(""), RNG(0))
     next(searching)
@@ -137,48 +138,48 @@ def test_particles_are_drawn_in_proportion_to_the_odds_of_their_scores() -> None
     copies = []
     for seed in range(2000):
         extend, asked = scripted({"a": 0.75, "b": 0.5})
-        play(Particles(n=2).run(Partial(""), RNG(seed)), extend)
+        driven(Particles(n=2).run(Partial(""), RNG(seed)), extend)
         copies.append(asked[1].count("a"))
     assert np.mean(copies) == pytest.approx(1.5, abs=0.03) and set(copies) == {1, 2}
 
 
 def test_particles_whose_effective_size_is_large_are_not_drawn_and_keep_their_weights() -> None:
     extend, asked = scripted({"a": 0.6, "b": 0.5}, length=3)
-    play(Particles(n=2, below=0.5).run(Partial(""), RNG(0)), extend)
+    driven(Particles(n=2, below=0.5).run(Partial(""), RNG(0)), extend)
     assert asked[1] == ["a", "b"]
 
 
 def test_a_sweep_of_particle_gibbs_holds_a_particle_of_the_sweep_before_with_its_past() -> None:
     extend, asked = scripted({"a": 0.999999, "aa": 0.999999}, length=3)
-    found = play(Particles(n=4, sweeps=2).run(Partial(""), RNG(0)), extend)
+    found = driven(Particles(n=4, sweeps=2).run(Partial(""), RNG(0)), extend)
     assert [len(of) for of in asked] == [2, 2, 2, 1, 1, 1]  # the second sweep extends all but the reference
     assert "aa" in {p.state[:2] for p in found} and asked[4] == ["a"]
 
 
 def test_best_first_expands_the_best_wherever_it_stands_and_ends_with_enough_candidates() -> None:
     extend, asked = scripted({"a": 0.9, "b": 0.8, "aa": 0.1, "ab": 0.2, "ba": 0.7}, length=3)
-    found = play(BestFirst(expansions=9, width=2).run(Partial(""), RNG(0)), extend)
+    found = driven(BestFirst(expansions=9, width=2).run(Partial(""), RNG(0)), extend)
     assert [of[0] for of in asked] == ["", "a", "b", "ba"] and len(found) == 2
 
 
 @pytest.mark.parametrize("search", [BestFirst(expansions=1, width=2), TreeSearch(expansions=1, width=2)])
 def test_a_search_whose_expansions_are_spent_finishes_its_best_partial(search: Search) -> None:
     extend, asked = scripted({"b": 0.9}, length=4)
-    found = play(search.run(Partial(""), RNG(0)), extend)
+    found = driven(search.run(Partial(""), RNG(0)), extend)
     assert asked == [["", ""], ["b"], ["ba"], ["baa"]] and [p.state for p in found] == ["baaa"]
 
 
 def test_puct_visits_by_value_and_by_how_rarely_it_has_been_there() -> None:
     scores = {"a": 0.6, "b": 0.5, "aa": 0.1, "ab": 0.1}
     extend, asked = scripted(scores, length=9)
-    play(TreeSearch(expansions=3, width=2, exploration=0.0).run(Partial(""), RNG(0)), extend)
+    driven(TreeSearch(expansions=3, width=2, exploration=0.0).run(Partial(""), RNG(0)), extend)
     # a has (0.6 + 0.1 + 0.1) / 3 after it was extended, less than b
     assert [of[0] for of in asked[:3]] == ["", "a", "b"]
     extend, asked = scripted(scores | {"aa": 0.6, "ab": 0.6}, length=9)
-    play(TreeSearch(expansions=3, width=2, exploration=0.0).run(Partial(""), RNG(0)), extend)
+    driven(TreeSearch(expansions=3, width=2, exploration=0.0).run(Partial(""), RNG(0)), extend)
     assert [of[0] for of in asked[:3]] == ["", "a", "aa"]
     extend, asked = scripted(scores | {"aa": 0.6, "ab": 0.6}, length=9)
-    play(TreeSearch(expansions=3, width=2, exploration=2.0).run(Partial(""), RNG(0)), extend)
+    driven(TreeSearch(expansions=3, width=2, exploration=2.0).run(Partial(""), RNG(0)), extend)
     # a: 0.6 + 2 / 2 * sqrt(4) / 4 = 1.1, b: 0.5 + sqrt(4) / 2 = 1.5
     assert [of[0] for of in asked[:3]] == ["", "a", "b"]
 
@@ -195,7 +196,7 @@ def test_what_failed_says_nothing_of_where_it_was_tried() -> None:
 
 def test_a_tree_in_which_nothing_is_left_is_not_searched_on() -> None:
     extend, asked = scripted({}, length=2)
-    found = play(TreeSearch(expansions=99, width=2).run(Partial(""), RNG(0)), extend)
+    found = driven(TreeSearch(expansions=99, width=2).run(Partial(""), RNG(0)), extend)
     assert len(asked) == 3 and len(found) == 4
 
 
@@ -212,7 +213,7 @@ def test_a_width_that_does_not_divide_and_a_sweep_of_one_particle_are_refused() 
 def test_a_task_is_solved_in_one_go_as_often_as_it_says_and_more_often_by_a_stronger_model() -> None:
     def share(model: Model) -> float:
         of = StepSolver(StepWorld(length=4), 0.3, model, StepScorer(), RNG(0))
-        return sum(play(Independent(n=1).run(ROOT, RNG(0)), of)[0].answer == RIGHT for _ in range(3000)) / 3000
+        return sum(driven(Independent(n=1).run(ROOT, RNG(0)), of)[0].answer == RIGHT for _ in range(3000)) / 3000
 
     assert share(Model()) == pytest.approx(0.3, abs=0.025)
     p = Model(skill=1.0).chance(0.3, 4)

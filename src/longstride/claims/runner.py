@@ -19,7 +19,7 @@ from longstride.claims.frozen import check_runs, frozen_at
 from longstride.claims.judging import judge
 from longstride.claims.kept import read_kept, write_kept
 from longstride.claims.pilot import check_pilot, run_pilot
-from longstride.claims.tuning import Tuned, arm_run, tune
+from longstride.claims.tuning import Tuned, arm_run, check_seeds, tune
 from longstride.core.errors import ConfigError, RunError, unknown
 from longstride.core.lock import held
 from longstride.core.provenance import clean, commit
@@ -181,9 +181,7 @@ def prepare(
 
     check_pilot(claim)
     with held(home := folder / claim.name):
-        for seed in claim.seeds:  # what an own seed draws is refused before it is spent
-            for arm in claim.arms:
-                arm_run(claim, arm, {}, seed)
+        check_seeds(claim)
         tuned = tune(claim, home, named, jobs)
         return tuned, run_pilot(claim, tuned, home, named, jobs)
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from longstride.claims.claim import Claim, nested
-from longstride.claims.tuning import all_axes, arm_run
+from longstride.claims.tuning import all_axes, check_seeds
 from longstride.run.experiment import Experiment
 from longstride.run.folder import read_rows
 from longstride.run.listener import Silent
@@ -42,8 +42,7 @@ def stages(claim: Claim) -> Mapping[Stage, Load]:
         for key, values in found[arm].items():
             for value in values:
                 run.replace(**nested({key: value}))
-        for seed in claim.seeds:
-            arm_run(claim, arm, {}, seed)
+    check_seeds(claim)
     seeds, tries = len(claim.tuning_seeds), {arm: prod(map(len, of.values())) if of else 0 for arm, of in found.items()}
     # an arm that is tuned at its full length has its pilot among the runs of its tuning
     fresh = [arm for arm, n in tries.items() if claim.tuning or not n]

@@ -75,6 +75,13 @@ def arm_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int) -> Ex
         raise ConfigError(f"{arm}: {e}{drew}") from e
 
 
+def check_seeds(claim: Claim) -> None:
+    """Raises: ConfigError where an arm refuses what one of the claim's own seeds draws: before that is spent."""
+    for seed in claim.seeds:
+        for arm in claim.arms:
+            arm_run(claim, arm, {}, seed)
+
+
 def tuning_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Experiment:
     """The run of an arm on a tuning seed, as long as the claim's own runs where it is `whole`."""
     return arm_run(claim, arm, changes if whole else {**changes, **claim.tuning}, seed)

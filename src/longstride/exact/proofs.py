@@ -12,9 +12,10 @@ from math import inf
 import numpy as np
 from scipy.special import softmax
 
+from longstride.core.generators import driven
 from longstride.core.numbers import Count, CountOrZero, Share
 from longstride.exact.experiment import ExactProblem
-from longstride.strategies.search import BestFirst, Partial, play
+from longstride.strategies.search import BestFirst, Partial
 
 PROVED = "proved"
 Step = tuple[int, int]
@@ -106,5 +107,5 @@ def proof_of(
         done, ended = closed == problem.goals, len(steps) == 2 * problem.longest
         return Partial(came, -inf if came.rejected else logp / len(steps), done or ended, PROVED if done else None)
 
-    found = play(search.run(Partial(Proof()), rng), extend)
+    found = driven(search.run(Partial(Proof()), rng), extend)
     return next((p.state.steps for p in found if p.answer == PROVED), ())

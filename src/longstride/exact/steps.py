@@ -11,6 +11,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from longstride.core.generators import driven
 from longstride.core.numbers import Count
 from longstride.exact.answers import Chance
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
@@ -18,7 +19,7 @@ from longstride.exact.worlds.steps import RIGHT, Model, Solution, StepWorld
 from longstride.rewards.simulated import StepScorer
 from longstride.strategies.chosen import crossed
 from longstride.strategies.ledger import Ledger
-from longstride.strategies.search import Partial, Search, play
+from longstride.strategies.search import Partial, Search
 
 ROOT = Partial(Solution())
 
@@ -112,7 +113,7 @@ class Solve(ExactMethod[StepTasks]):
 def solved(problem: StepTasks, level: int, search: Search, rng: np.random.Generator) -> tuple[bool, Ledger]:
     """Whether a search solves a task of a level, and what it spends."""
     solver = problem.solver(level, rng)
-    return play(search.run(ROOT, rng), solver)[0].answer == RIGHT, solver.ledger
+    return driven(search.run(ROOT, rng), solver)[0].answer == RIGHT, solver.ledger
 
 
 class ChosenByLevel(ExactMethod[StepTasks]):

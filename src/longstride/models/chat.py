@@ -104,7 +104,7 @@ class ChatFormat:
         self._names = [tool["function"]["name"] for tool in tools]
         self._known = frozenset(self.vocabulary.values())
         self._unknown_words = frozenset(tokenizer.init_kwargs.get(UNSEEN_WORDS, ()))
-        self._warned = False
+        self._warned = len(self._unknown_words) >= NAMED_WORDS  # whoever lists that many expects others
         special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}
         self._refuse_markup(special)
         before, system, first, later, newest, after_agent = self._cut()
@@ -422,7 +422,7 @@ class ChatFormat:
         places = [span for i, span in zip(split["input_ids"], split["offset_mapping"], strict=True) if i == unknown]
         words = dict.fromkeys(text[begin:end] for begin, end in places)
         new = [word for word in words if word not in self._unknown_words]
-        if not new or len(self._unknown_words) >= NAMED_WORDS:  # whoever lists that many expects others
+        if not new:
             return
         self._warned = True
         named = ", ".join(map(repr, new[:NAMED_WORDS])) + " and others" * (len(new) > NAMED_WORDS)

@@ -225,7 +225,7 @@ class Recipe(Experiment):
         if isinstance(self.critic, TokenValue) and most != 1:
             raise ValueError(
                 "critic token_value gives each token what its whole episode earned, so episodes may have one turn: set "
-                f"budget.turns to 1, not {self.budget.most('turns', self.iterations)}, or critic.type to turn_value"
+                f"budget.turns to 1, not {most}, or critic.type to turn_value"
             )
         return self
 

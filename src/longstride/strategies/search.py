@@ -16,7 +16,7 @@ it that every solution is finished after a bounded number of steps.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from math import log, sqrt
@@ -26,7 +26,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from longstride.core.component import Component
-from longstride.core.generators import driven
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 from longstride.strategies.base import settings_in
 
@@ -51,14 +50,7 @@ class Partial:
 
 Searching = Generator[Sequence[Partial], list[Partial], list[Partial]]
 """Yields partials to be extended by one step each, is sent the extended ones in their order, and returns finished ones,
-the chosen one first."""
-Extend = Callable[[Sequence[Partial]], list[Partial]]
-"""Partials after one more step each, in their order."""
-
-
-def play(searching: Searching, extend: Extend) -> list[Partial]:
-    """Runs one search to its end."""
-    return driven(searching, extend)
+the chosen one first; `core.generators.driven` runs it."""
 
 
 def chosen(finished: Sequence[Partial], by: Literal["score", "votes", "weighted"]) -> Partial:

@@ -58,6 +58,6 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "A judge of this size slips in its own reasons: on chains of several steps it chooses a right solution in .42 of groups and "
-    "the one that says its verdict at once in .47. On chains of one step, the control, reasons lead by .08."
+    "On chains of several steps the judge that gives its reasons chooses a right solution in .42 of groups, and the one that gives its "
+    "verdict at once in .47. On chains of one step, the control, reasons lead by .08. Why, was not measured."
 )

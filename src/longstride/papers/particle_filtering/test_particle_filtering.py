@@ -8,10 +8,11 @@ import numpy as np
 from elsewhere import train_elsewhere
 from helpers import rows_of
 
+from longstride.core.generators import driven
 from longstride.exact.steps import ROOT, StepTasks, solved
 from longstride.papers.particle_filtering.exact import RECIPE
 from longstride.rewards.simulated import StepScorer
-from longstride.strategies.search import Beam, Partial, Particles, Search, play
+from longstride.strategies.search import Beam, Partial, Particles, Search
 
 
 def share(search: Search, tasks: int, **scorer: Any) -> tuple[float, int]:
@@ -44,7 +45,7 @@ def ancestors(search: Search) -> int:
         return made
 
     kept: list[Partial] = []
-    return len({first[id(p)] for p in play(search.run(ROOT, np.random.default_rng(0)), extend)})
+    return len({first[id(p)] for p in driven(search.run(ROOT, np.random.default_rng(0)), extend)})
 
 
 def test_where_the_scorer_says_next_to_nothing_a_beam_descends_from_one_partial_and_particles_from_many() -> None:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from longstride.strategies.search import Partial, Particles, play
+from longstride.core.generators import driven
+from longstride.strategies.search import Partial, Particles
 
 SCORES = [0.05, 0.3, 0.5, 0.85, 0.99]
 RELEASED = {
@@ -28,5 +29,5 @@ def test_particles_go_on_as_often_as_the_released_weights_say(temperature: float
         first = [p.state or "abcde"[k * 5 // n] for k, p in enumerate(words)]
         return [Partial(w, SCORES["abcde".index(w[0])], p.state != "", w) for w, p in zip(first, words, strict=True)]
 
-    play(Particles(n=n, temperature=temperature).run(Partial(""), np.random.default_rng(0)), extend)
+    driven(Particles(n=n, temperature=temperature).run(Partial(""), np.random.default_rng(0)), extend)
     assert [asked[1][letter] for letter in "abcde"] == pytest.approx([n * w for w in RELEASED[temperature]], abs=1.01)

@@ -9,11 +9,12 @@ import numpy as np
 from longstride.claims.claim import Claim
 from longstride.claims.worlds import Between
 from longstride.core.errors import ConfigError
+from longstride.core.generators import driven
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.papers.r_mcts.method import shared, surprises
 from longstride.stats import Ordering
-from longstride.strategies.search import Partial, TreeSearch, play
+from longstride.strategies.search import Partial, TreeSearch
 
 Values = dict[tuple[int, ...], float]
 Place = tuple[int, ...]
@@ -123,7 +124,7 @@ class SearchCloning(ExactMethod[DeadEnds]):
                 scores.update({p.state: p.score for p in made})
             return made
 
-        play(self.search.run(Partial(()), rng), extend)
+        driven(self.search.run(Partial(()), rng), extend)
         return expanded, scores
 
     def value(self, problem: DeadEnds, state: State, place: Place) -> float:

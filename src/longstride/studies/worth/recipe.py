@@ -22,7 +22,6 @@ SHORT, LONG, TEST = 12, 64, 44
 RECIPE = tti.RECIPE.replace(
     name="worth",
     tasks={"distances": (10, 40)},
-    episodes_per_iteration=256,
     budget={"turns": Worth(start=24, limit=LONG)},
     sampler=Onward(share=0.25),
     test_budget={"turns": Fixed(limit=TEST)},

@@ -14,11 +14,12 @@ import pytest
 from guides import own_modules
 from helpers import content, shown_of, tiny_policy
 
-from longstride.claims.claim import Claim
-from longstride.claims.curves import _matched, paired_values
+from longstride.claims.claim import SPENT, Claim
+from longstride.claims.curves import _add_gained, _matched, matched, paired_values
 from longstride.claims.judging import judge_kept, verdict_of
 from longstride.claims.kept import write_kept
 from longstride.claims.runner import run_claim
+from longstride.claims.tuning import tuning_run
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.lock import held
@@ -473,7 +474,7 @@ def test_the_overview_has_a_line_for_each_result_that_is_kept(done, tmp_path):
 
 def test_arms_are_compared_where_both_have_spent_the_same_environment_steps():
     def curve(*points: tuple[int, float]) -> list[dict[str, Any]]:
-        return [{"env_steps": x, "values": {"success": [y, None]}} for x, y in points]
+        return [dict.fromkeys((*SPENT, "iterations"), x) | {"values": {"success": [y, None]}} for x, y in points]
 
     curves = {
         "a": [curve((0, 0.0), (1000, 1.0)), curve((0, 0.0), (1000, 0.8))],
@@ -483,6 +484,22 @@ def test_arms_are_compared_where_both_have_spent_the_same_environment_steps():
     assert found["budgets"] == [500, 500]
     assert found["better"] == [0.5, 0.4] and found["worse"] == [0.25, 0.25]
     assert found["mean"] == pytest.approx(0.2)
+    late = {side: [points[1:] for points in by_seed] for side, by_seed in curves.items()}
+    assert not matched(["a > b"], "success", late), "nothing is known of what less than the first evaluation brings"
+    _add_gained(late["a"][0], "gained_success")
+    assert "gained_success" not in late["a"][0][0]["values"]
+
+
+def test_short_runs_that_tune_leave_their_start_out_unless_its_gain_chooses(recipe):
+    of = make_claim(
+        recipe, grid={"learner.lr": (0.1, 0.2, 0.3, 0.4, 0.5)}, tuning_seeds=(7, 8), tuning={"iterations": 1}
+    )
+    gained = make_claim(recipe, grid=of.grid, tuning_seeds=(7, 8), tuning=of.tuning, tuned_by="gained_success")
+    whole = make_claim(recipe, grid=of.grid, tuning_seeds=(7, 8))
+    runs = [
+        tuning_run(c, "long", {}, 7, whole=w) for c, w in ((of, False), (of, True), (gained, False), (whole, False))
+    ]
+    assert [run.evaluation.start for run in runs] == [False, True, True, True]
 
 
 def test_a_task_that_failed_in_one_run_is_left_out_of_all():

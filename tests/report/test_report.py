@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,6 +22,7 @@ from longstride.core.errors import RunError
 from longstride.core.sealed import place_of, seal, seal_lines
 from longstride.core.trajectory import Trajectory
 from longstride.report import episodes as report_episodes
+from longstride.report.compare import compare
 from longstride.report.episodes import read_episodes
 from longstride.report.figures import MOST_POINTS, figures
 from longstride.report.html import verdict, write_report
@@ -112,6 +114,18 @@ def test_support_and_other_tasks_are_shown_where_they_say_more(run: Path) -> Non
     success = next(f for f in figures(record) if f["title"] == "Success")
     assert "supported" in [s["name"] for s in success["series"]]
     assert record.ends[1] == rows[1]
+
+
+def test_a_start_that_was_not_evaluated_is_said_and_nothing_takes_its_place(run: Path) -> None:
+    rows = [*(r for r in ROWS if r["kind"] == "train"), evaluation(10, "agent", 0.4), evaluation(15, "agent", 0.58)]
+    (run / "metrics.jsonl").write_text("".join(sealed(k, r) + "\n" for k, r in enumerate(rows)))
+    first, last = read_record(run).ends
+    assert first is None and last == rows[-1]
+    said, page = verdict(read_record(run)), write_report(run).read_text()
+    assert said.startswith("held-out success 0.58 after ") and said.endswith("; its start was not evaluated")
+    assert "<dt>success</dt><dd>0.58</dd>" in page
+    shutil.copytree(run, run.with_name("other"))
+    assert [side["before"] for side in compare([run, run.with_name("other")])["runs"]] == [None, None]
 
 
 def test_success_by_test_horizon_is_read_off_one_evaluation(run: Path) -> None:

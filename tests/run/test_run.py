@@ -208,6 +208,16 @@ def test_evaluation_is_every_so_many_iterations_and_at_the_end(model_folder, tmp
     assert [r["iteration"] for r in rows_of(tmp_path / "run") if r["kind"] == "eval"] == [0, 2, 3]
 
 
+def test_a_start_that_is_not_evaluated_changes_nothing_but_that(model_folder, tmp_path):
+    recipe = make_recipe(model_folder, iterations=2, evaluation=Evaluation(tasks=4, baselines=False))
+    train(recipe, tmp_path / "whole")
+    train(recipe.replace(evaluation={"start": False}), tmp_path / "short")
+    found = [[r for r in rows_of(tmp_path / run) if r["kind"] == "eval"] for run in ("whole", "short")]
+    assert [r["iteration"] for r in found[1]] == [1, 2]
+    assert [r["measures"] for r in found[1]] == [r["measures"] for r in found[0][1:]]
+    assert weights_hash(tmp_path / "short") == weights_hash(tmp_path / "whole")
+
+
 class Accompanied(OnePageTasks):
     @property
     def beside(self) -> dict[str, TaskSource]:

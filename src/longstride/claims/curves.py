@@ -66,9 +66,9 @@ def read_curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[
 
 
 def _add_gained(curve: list[Point], measure: str) -> None:
-    """Adds what was gained since the first point of a curve, where that has the measure."""
+    """Adds what was gained since the start of a curve, where that was evaluated and has the measure."""
     of = measure.removeprefix(GAINED)
-    first = list(curve[0]["values"].get(of, ()))
+    first = [] if curve[0]["iterations"] else list(curve[0]["values"].get(of, ()))
     for point in curve:
         if first and of in point["values"]:
             pairs = zip(point["values"][of], first, strict=True)
@@ -195,14 +195,14 @@ def at_equal_cost(relation: Relation, measure: str, cost: str, curves: Curves) -
 
 
 def matched(relations: Sequence[str], measure: str, curves: Curves) -> list[dict[str, Any]]:
-    """The two sides of each relation at equal amounts of everything that all sides have spent some of. Ways to spend
-    at the test are left out: all their points are of the end of training."""
+    """The two sides of each relation at equal amounts of everything that all sides have spent some of, from the start
+    on. Ways to spend at the test are left out: all their points are of the end of training."""
     return [
         _matched(text, measure, spent, curves)
         for text in relations
         for spent in SPENT
         if all(curve[-1][spent] for by_seed in curves.values() for curve in by_seed)
-        and all(curve[0][spent] < curve[-1][spent] for side in Relation.of(text)[:2] for curve in curves[side])
+        and not any(curve[0]["iterations"] for side in Relation.of(text)[:2] for curve in curves[side])
     ]
 
 

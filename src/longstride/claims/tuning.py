@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from longstride.claims.claim import Claim, nested, setting
-from longstride.claims.curves import read_curves, value
+from longstride.claims.curves import GAINED, read_curves, value
 from longstride.claims.kept import DIGITS
 from longstride.claims.worlds import world
 from longstride.core.errors import ConfigError
@@ -83,8 +83,12 @@ def check_seeds(claim: Claim) -> None:
 
 
 def tuning_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Experiment:
-    """The run of an arm on a tuning seed, as long as the claim's own runs where it is `whole`."""
-    return arm_run(claim, arm, changes if whole else {**changes, **claim.tuning}, seed)
+    """The run of an arm on a tuning seed, as long as the claim's own runs where it is `whole`. One that is not needs no
+    evaluation of its start, unless it is chosen by what it gained."""
+    run = arm_run(claim, arm, changes if whole else {**changes, **claim.tuning}, seed)
+    if whole or not claim.tuning or not isinstance(run, Recipe) or (claim.tuned_by or claim.measure).startswith(GAINED):
+        return run
+    return run.replace(evaluation={"start": False})
 
 
 def tuning_folder(claim: Claim, home: Path, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Path:

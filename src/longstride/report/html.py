@@ -85,6 +85,11 @@ def verdict(record: Record) -> str:
     if first and last:
         a, b = number(first, "summary", "success") or 0.0, number(last, "summary", "success") or 0.0
         return f"held-out success {a:.2f} -> {b:.2f} ({points(a, b)}) in {spent}"
+    if last:
+        returned = _change(last, last) if record.counts_returns else None
+        success = f"held-out success {number(last, 'summary', 'success') or 0.0:.2f}"
+        found = f"return of test episodes {returned[1]}" if returned else success
+        return f"{found} after {spent}; its start was not evaluated"
     trained = [y for r in record.train if (y := measure(r, "success")) is not None]
     if trained:
         return f"training success {trained[0]:.2f} -> {trained[-1]:.2f} in {spent}; no held-out evaluation after it yet"

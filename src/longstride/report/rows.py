@@ -203,10 +203,11 @@ class Record:
 
     @property
     def ends(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """The evaluations to compare: the warm start's (or the agent's first), and the agent's last after training."""
+        """The evaluations to compare: the start's, or what was kept of an evaluation alone; and the agent's last after
+        training. None where there is none."""
         agent = [r for r in self.curve("agent") if measure(r, "success") is not None]
         start = [r for r in self.curve("warm_start") if measure(r, "success") is not None]
-        first = (start or agent or [None])[0]
+        first = next((r for r in [*start, *agent] if self.trained_nothing or not number(r, "iteration")), None)
         last = agent[-1] if agent and agent[-1] is not first and number(agent[-1], "iteration") else None
         return first, last
 

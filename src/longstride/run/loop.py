@@ -45,7 +45,8 @@ def train(
 def _loop(recipe: Recipe, session: Session) -> None:
     patience = Patience(recipe)
     if session.run.checkpoint is None:
-        session.evaluate()
+        if recipe.evaluation.start:
+            session.evaluate()
         session.save()
     for i, trajectories in session.rollouts():  # plan, roll out
         now = recipe.at(i)

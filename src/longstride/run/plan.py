@@ -357,7 +357,8 @@ class CardPlanner:
     def _evaluation(self, layout: CardLayout, speeds: Speeds, places: float) -> float:
         """Seconds of all evaluations of a run."""
         r = self.recipe
-        times = 1 + len({i for i in range(1, r.iterations + 1) if i % r.evaluation.every == 0 or i == r.iterations})
+        last = {i for i in range(1, r.iterations + 1) if i % r.evaluation.every == 0 or i == r.iterations}
+        times = r.evaluation.start + len(last)
         n = r.evaluation.tasks * r.evaluation.attempts * len(r.evaluation.strategies)
         turns = self.demand.turns(r.test_budget, 1)
         return times * sum(phase.seconds for phase in self._rollout(layout, speeds, places, n, turns))

@@ -54,7 +54,9 @@ class Evaluation(Component):
     attempts: Count = 1
     """Episodes of each of them: several tell how often one of k solves it."""
     every: Count = 1
-    """Iterations between evaluations; the start and the last iteration are always evaluated."""
+    """Iterations between evaluations; the last iteration is always evaluated."""
+    start: bool = True
+    """Whether the start is evaluated too; without it nothing says what training has brought."""
     sampling: Sampling | None = None
     """How tokens are drawn; as in training if left out."""
     reward: Reward | None = None
@@ -64,7 +66,7 @@ class Evaluation(Component):
     measures: tuple[Measure, ...] = ()
     """What is measured of an episode besides `rollout.summary.MEASURES`."""
     baselines: bool = True
-    """Whether the trivial policies are run on the same tasks, once."""
+    """Whether the trivial policies are run on the same tasks, once, beside the start."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:

@@ -99,6 +99,11 @@ class TestTuning:
         assert result["effects"][0]["verdict"] == "reproduced" and result["verdict"] == "undecided"
         assert result["because"][0] == "slips is at its best at an end of the grid, method.rate=0.1"
 
+    def test_too_few_seeds_are_named_as_what_forbids_a_verdict(self, tmp_path: Path):
+        result = run_claim(CLAIM, tmp_path, seeds=(0, 1, 2))
+        assert result["verdict"] == "undecided"
+        assert result["because"] == ["3 seeds, and fewer than 5 decide nothing"]
+
     def test_runs_that_tune_may_be_shorter_and_those_that_decide_are_not(self, tmp_path: Path):
         result = run_claim(CLAIM.replace(tuning={"iterations": 1}), tmp_path)
         assert result["tuned"]["firm"]["tried"][0] == [{"method.rate": 0.01}, 0.01]
@@ -166,10 +171,10 @@ class TestCost:
 
     def test_ways_to_spend_at_the_test_are_not_matched_by_what_training_spent(self):
         def ends(*by_cost: float) -> list[list[dict[str, Any]]]:
-            spent = {"env_steps": 100, "sampled_tokens": 900}
+            spent = {"env_steps": 100, "sampled_tokens": 900, "iterations": 4}
             return [[spent | {"strategy": "", "values": {"success": [y]}} for y in by_cost]] * 2
 
-        start = {"env_steps": 0, "sampled_tokens": 0, "strategy": "", "values": {"success": [0.0]}}
+        start = {"env_steps": 0, "sampled_tokens": 0, "iterations": 0, "strategy": "", "values": {"success": [0.0]}}
         curves = {"a": [[start, *points] for points in ends(0.5)], "a@turns": ends(0.5, 0.6), "a@votes": ends(0.5, 0.9)}
         curves["b"] = curves["a"]
         found = matched(["a@turns > a@votes", "a > b"], "success", curves)

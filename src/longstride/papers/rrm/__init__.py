@@ -7,7 +7,7 @@ another prompt, where it says nothing. Pairs made in this way teach that it is w
 | place | choice | paper | here |
 |---|---|---|---|
 | tasks | `CounterfactualPairs` | prompts with a preferred and another answer | solutions that `base-puzzles` wrote, or of any model or file; a filler goes with the label |
-| data | `COMPARED` | 14 further pairs for each: under its prompt also the answers of two others | the same: all pairs of the six, each as often |
+| data | `COMPARED` | 14 further pairs for each: under its prompt also the answers of two others | all pairs of the six; half of the training pairs are the ones that were labelled |
 | label | own against foreign | own wins | the same |
 | label | foreign against foreign | tie: 0.5 | a coin, whose expected loss is that of 0.5 |
 | update | `cloning` | a pairwise judge (Gemma-2-9b) fine-tuned on which is preferred | the likelihood of the verdict, without reasons |
@@ -22,7 +22,9 @@ was trained with `tasks.asks=better` (docs/guides/judge.md).
 `exact.py` has the mechanism in small: pairs are vectors, the reward is bilinear in prompt and answer with one weight for the
 artefact, and Bradley-Terry with soft labels is solved by Newton's method.
 
-Deviations: which pairs are kept by how sure a first model is of them is left out. That policies hack it less is measured as best of 16
+Deviations: which pairs are kept by how sure a first model is of them is left out, and so a share (`tasks.original`) says how
+many are as they were labelled. With every pair as often, so 1 in 15 of them, the recipe's judge stayed near chance: .53 right,
+with half of them .74, with all of them .92 (a run each, with the recipe's artefact). That policies hack it less is measured as best of 16
 in `exact.py` (`quality`), and not by RL. That foreign answers are those of two other prompts is as others wrote of the paper. Another
 paper of the name (Reward Reasoning Models, arXiv 2505.14674) lets a judge think and plays tournaments, which is
 `rewards.scorers.Pairwise`.

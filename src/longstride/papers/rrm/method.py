@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Literal
 
 from longstride.core.errors import TaskError
+from longstride.core.numbers import Share
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.judgements import Asks, Judgements, LabelledSolution
@@ -16,19 +17,21 @@ COMPARED = tuple((i, j, 1.0 if i < 2 else 0.5) for i, j in combinations(range(6)
 """Of six answers that stand under one prompt, its own two (0 and 1, the preferred one first) and two of each of two other
 prompts: which are compared, and the probability with which the first of them is preferred. The first of all is the pair as it
 was labelled; an answer of its own beats a foreign one, and foreign ones are even."""
+_LABELLED, *_MADE = COMPARED
 
 
 class CounterfactualPairs(Judgements):
-    """Pairs of solutions, in training also under tasks that they are no solutions of: each of `COMPARED` as often. A judge
-    that is to foretell an even pair is told either by a coin, whose expected loss is that of a label of one half."""
+    """Pairs of solutions, in training also under tasks that they are no solutions of: those of `COMPARED`. A judge that is
+    to foretell an even pair is told either by a coin, whose expected loss is that of a label of one half."""
 
     asks: Asks = "better"
-    augment: bool = True
-    """Whether solutions of other tasks are compared as well; without, it is `judgements` with pairs."""
+    original: Share = 0.5
+    """Share of the training pairs that are as they were labelled; the others are made, each kind as often. With 1 it is
+    `judgements` with pairs, with 1/15 every pair is as often."""
 
     def sample(self, rng: random.Random, n: int) -> list[Task]:
         """Raises: TaskError where it asks for something else than the better one, or there are fewer than three tasks."""
-        if not self.augment:
+        if self.original == 1:
             return super().sample(rng, n)
         if self.asks != "better":
             raise TaskError(
@@ -40,7 +43,7 @@ class CounterfactualPairs(Judgements):
         three = rng.sample(sorted(self._pairs), 3)
         task, *_ = three
         answers = [solution for of in three for solution in rng.choice(self._pairs[of])]
-        first, second, chance = rng.choice(COMPARED)
+        first, second, chance = _LABELLED if rng.random() < self.original else rng.choice(_MADE)
         label = chance == 1.0 or rng.random() < 0.5
         shown = [self._under(task, answers[k], right, rng) for k, right in ((first, label), (second, not label))]
         return self._plain.question(shown, rng, "train")
@@ -63,7 +66,7 @@ class CounterfactualPairs(Judgements):
         if len(found) < 3:
             raise TaskError(
                 f"a pair is compared with those of two other tasks, and there are {len(found)} tasks to train on that have "
-                "a right and a wrong solution; bring more, or set tasks.augment=false"
+                "a right and a wrong solution; bring more, or set tasks.original=1"
             )
         return found
 

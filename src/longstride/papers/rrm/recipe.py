@@ -23,7 +23,7 @@ RECIPE = puzzles.tested(
     evaluation={"tasks": 400, "measures": (MISLED, HELPED)},
 )
 
-PLAIN = {"tasks": {"augment": False}}
+PLAIN = {"tasks": {"original": 1.0}}
 FAIR = {"tasks": {"artefact": 0.01}}
 """A coin decides about the filler of nearly all solutions."""
 

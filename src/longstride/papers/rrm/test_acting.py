@@ -45,7 +45,7 @@ def kind(task: str, texts: list[str]) -> str:
 
 
 def test_each_of_fifteen_pairs_comes_as_often_and_own_answers_win(home: Path) -> None:
-    tasks = pairs(home).sample(random.Random(0), 3000)
+    tasks = pairs(home, original=1 / 15).sample(random.Random(0), 3000)
     kinds = Counter(kind(t.meta["task"], t.meta["solutions"]) for t in tasks)
     assert {name: round(15 * n / 3000) for name, n in kinds.items()} == {
         "own": 1,
@@ -66,6 +66,14 @@ def test_each_of_fifteen_pairs_comes_as_often_and_own_answers_win(home: Path) ->
     assert Counter(chance for _, _, chance in COMPARED) == {1.0: 9, 0.5: 6}
 
 
+def test_so_many_pairs_are_as_they_were_labelled_as_the_setting_says(home: Path) -> None:
+    tasks = pairs(home).sample(random.Random(0), 3000)
+    kinds = Counter(kind(t.meta["task"], t.meta["solutions"]) for t in tasks)
+    assert {name: n / 3000 for name, n in kinds.items()} == pytest.approx(
+        {"own": 0.5, "own against foreign": 4 / 14, "foreign": 3 / 14}, abs=0.03
+    )
+
+
 def test_the_artefact_goes_with_what_an_answer_was_where_it_came_from(home: Path) -> None:
     tasks = pairs(home, artefact=1.0).sample(random.Random(0), 500)
     shown = [text for t in tasks for text in t.meta["solutions"]]
@@ -78,7 +86,7 @@ def test_the_artefact_goes_with_what_an_answer_was_where_it_came_from(home: Path
 
 
 def test_held_out_pairs_are_as_they_were_labelled_and_so_are_all_without_augmentation(home: Path) -> None:
-    augmented, plain = pairs(home), pairs(home, augment=False)
+    augmented, plain = pairs(home), pairs(home, original=1.0)
     assert augmented.held_out(4) == plain.held_out(4)
     assert {kind(t.meta["task"], t.meta["solutions"]) for t in plain.sample(random.Random(0), 50)} == {"own"}
 

@@ -30,6 +30,7 @@ from longstride.claims.worlds import Among, Between, world
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import came_after, committed
 from longstride.report.claims import page
+from longstride.run.extrapolation import Extrapolation
 from longstride.run.listener import Silent
 from longstride.stats import Ordering, Relation, paired_difference_clustered
 
@@ -460,6 +461,17 @@ class TestStages:
         monkeypatch.setattr(staging, "_seconds", lambda claim, arm: {"firm": (3600, 36), "slips": (7200, 72)}[arm])
         runs, iterations = sum(of.runs for of in loads), sum(of.iterations for of in loads)
         assert staging.hours(CLAIM) == pytest.approx(1.5 * runs + 0.015 * iterations)
+
+    def test_of_a_computed_problem_the_whole_run_is_measured_and_of_an_extrapolation_all_its_runs(
+        self, monkeypatch: Any
+    ):
+        seconds = iter((0.0, 7.0, 0.0, 7.0))
+        monkeypatch.setattr(staging.os, "times", lambda: [next(seconds), 0, 0, 0, 0])
+        assert staging._seconds(CLAIM, "firm") == (7.0, 0.0)
+        law = {"last": {"law": None}}
+        many = Extrapolation(name="many", run=RECIPE, seeds=3, readings=law, settings={"a": {}, "b": {"iterations": 2}})
+        of = CLAIM.model_copy(update={"arms": {"firm": many}})
+        assert staging._seconds(of, "firm") == (42.0, 0.0)
 
 
 class TestFrozen:

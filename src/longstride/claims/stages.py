@@ -14,6 +14,7 @@ from typing import Literal
 from longstride.claims.claim import Claim, nested
 from longstride.claims.tuning import all_axes, check_seeds
 from longstride.run.experiment import Experiment
+from longstride.run.extrapolation import Extrapolation
 from longstride.run.folder import read_rows
 from longstride.run.listener import Silent
 
@@ -57,7 +58,8 @@ def stages(claim: Claim) -> Mapping[Stage, Load]:
 
 def hours(claim: Claim) -> float:
     """About how many hours of a core all stages take: one iteration of each side of what is expected is trained, in a
-    folder that is gone afterwards. Evaluations between the first and the last are left out.
+    folder that is gone afterwards; of a problem whose answer is known the whole run. Evaluations between the first and
+    the last are left out.
 
     Raises:
         ConfigError: see `stages`.
@@ -71,12 +73,14 @@ def hours(claim: Claim) -> float:
 
 
 def _seconds(claim: Claim, arm: str) -> tuple[float, float]:
-    """Processor's seconds of a run of an arm without its iterations, and of one iteration."""
-    run = _once(claim.arms[arm]).replace(seed=(*claim.tuning_seeds, *claim.seeds)[0])
+    """Processor's seconds of a run of an arm without its iterations, and of one iteration: 0 where the whole is run."""
+    whole = claim.arms[arm]
+    times, run = (len(whole.variants) * whole.seeds, whole.run) if isinstance(whole, Extrapolation) else (1, whole)
+    run = _once(run).replace(seed=(*claim.tuning_seeds, *claim.seeds)[0])
     with TemporaryDirectory() as folder:
         start, began = sum(os.times()[:4]), time.perf_counter()  # with those of the processes that it has begun
         run.train(Path(folder) / "run", Silent())
-        took, lasted = sum(os.times()[:4]) - start, time.perf_counter() - began
+        took, lasted = times * (sum(os.times()[:4]) - start), time.perf_counter() - began
         rows = [row for row in read_rows(Path(folder) / "run" / "metrics.jsonl") if "seconds" in row]
     training = [b["seconds"] - a["seconds"] for a, b in pairwise(rows) if b["kind"] == "train"]
     speed = took / lasted
@@ -84,8 +88,10 @@ def _seconds(claim: Claim, arm: str) -> tuple[float, float]:
 
 
 def _once(run: Experiment) -> Experiment:
-    """A run of one iteration, or of one of each of its phases."""
+    """A run of one iteration, or of one of each of its phases; all of one that takes seconds and has no such rows."""
     parts = run.as_data()
+    if "problem" in parts:
+        return run
     if "phases" in parts:
         return run.replace(phases={str(k): {"iterations": 1} for k in range(len(parts["phases"]))})
     return run.replace(iterations=1)

@@ -19,7 +19,8 @@ With your own: `longstride train genrm model=MODEL tasks.path=solutions.jsonl`; 
 
 `exact.py` has the mechanism in small: a solution is lines, each of a kind that is right or wrong; a line is seen as a vector of fewer
 numbers than there are kinds. One pass ends in one state of that width, the sum over lines; a rationale reads line after line. Both learn with
-the same network from the same solutions.
+the same network from the same solutions, of which the verifier has a label for each line and the head one a solution. In one world most of the lead
+was in the labels and the lengths: a head that was taught on the lengths it is tested on was level (0.040 behind [-0.018, 0.143]).
 
 Deviations: rationales are the verifier's own, so it learns by rejection and not from a teacher; a start that knows how to go through lines
 is needed (`base-judge`, or a model that follows instructions). lambda and K are ours: the paper's lambda could not be checked. A

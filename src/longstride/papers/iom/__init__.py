@@ -15,12 +15,12 @@ oracles and what comes out are those of `design_bench`. `model.weight` is lambda
 
 | place | choice | paper and released code | `iom` | `iom/exact` |
 |---|---|---|---|---|
-| tasks | data without the best designs | Design-Bench | `Controllers`, or a file | `Designs`: Ackley's function on a hidden subspace |
+| tasks | data without the best designs | Design-Bench | `Controllers`, or a file | `Designs`: one of three functions on a hidden subspace |
 | model | phi, and f on top of it | networks of 2048, phi of length 1 | to 64 features by 128 units, length 1; 128 units | to 16 features by 64 units; 64 units |
 | model | d | a discriminator (least squares, Adam 1e-3 and 0.5), or means in an earlier version | the discriminator; `model.distance=means` | means |
-| model | lambda | by validation | 1 | 10, on seeds 0 to 2 |
+| model | lambda | by validation | 1 | 10, on seeds 0 to 2 of one world |
 | model | x' | 50 steps from the batch; a later version: one step an update of a set that is kept | 10 steps from the batch | 10 steps |
-| climb | gradient ascent from the 128 best of the data | 50 steps of 0.05 sqrt(D) | the same | the same |
+| climb | gradient ascent from the 128 best of the data | 50 steps of 0.05 sqrt(D) | the same | 50 steps, the best length of six |
 | measure | best of 128, normalised by the whole pool | the same | the same | the same |
 
 Deviations: lambda is fixed. x' starts from the batch. The proof is a gradient: with linear features the penalty and its

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count
 from longstride.exact.experiment import State, recipe
 from longstride.exact.steps import ChosenByLevel, StepTasks, solved
@@ -76,7 +77,7 @@ RECIPE = recipe(
     "compute_optimal/exact",
     StepTasks(levels=(0.03, 0.1, 0.4, 0.6), scorer=StepScorer(noise=6.0)),
     ChosenByLevel(strategies=tuple(STRATEGIES.values())),
-    iterations=10,
+    iterations=8,
 )
 HALF: tuple[Search, ...] = (
     Independent(n=8, by="weighted"),
@@ -87,34 +88,42 @@ HALF: tuple[Search, ...] = (
 """The same at half of the tokens."""
 _predicted = {"type": "chosen_by_prediction", "strategies": tuple(STRATEGIES.values())}
 _one = {"by_level": False}
-_alike = {"levels": (0.3, 0.3)}
+_levels = {"alike": (0.2, 0.2, 0.2, 0.2), "near": (0.1, 0.16, 0.24, 0.34)}
+_nearer = {name: RECIPE.replace(problem={"levels": of}) for name, of in _levels.items()}
 
 CLAIM = Claim(
     name="compute_optimal/exact",
     paper="arXiv 2408.03314, section 3.2 and 5.3",
-    statement="A strategy for each difficulty, chosen on other tasks, solves more than one for all.",
+    statement="A strategy for each difficulty, chosen on other tasks, solves more than one for all, of as many tokens, each "
+    "with votes that trust the scorer as much as is best for it, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "by_difficulty": RECIPE,
         "one_for_all": RECIPE.replace(method=_one),
-        "beam_4": RECIPE.replace(method={"strategies": (STRATEGIES["beam_4"],), "tasks": 8}),
+        **{f"{name}_by_difficulty": arm for name, arm in _nearer.items()},
+        **{f"{name}_one_for_all": arm.replace(method=_one) for name, arm in _nearer.items()},
         "by_predicted": RECIPE.replace(method=_predicted),
         # the same tokens as all others, half of them for the prediction
         "by_predicted_paid": RECIPE.replace(method=_predicted | {"strategies": HALF, "probes": 8}),
-        "alike_by_difficulty": RECIPE.replace(problem=_alike),
-        "alike_one_for_all": RECIPE.replace(problem=_alike, method=_one),
     },
     expected=Ordering(relations=("by_difficulty > one_for_all by 0.03",)),
-    # levels that do not differ
-    control=Ordering(relations=("alike_by_difficulty > alike_one_for_all by 0.02",)),
-    # the best of the four on seeds 0 to 4
+    # where tasks are as hard as each other one strategy is best for all; the more they differ, the less
+    dose=(*(f"{name}_by_difficulty > {name}_one_for_all" for name in _levels), "by_difficulty > one_for_all"),
     reported=Ordering(
         relations=(
-            "by_difficulty > beam_4",
             "by_predicted > one_for_all by 0.015",
             "by_difficulty > by_predicted",
             "one_for_all > by_predicted_paid",
         )
     ),
-    seeds=tuple(range(200, 240)),
+    worlds={
+        "problem.levels": Between(low=0.02, high=0.8, log=True, shape=(4,)),
+        "problem.world.length": Between(low=3, high=12, log=True),
+        "problem.scorer.noise": Between(low=3.0, high=12.0, log=True),
+    },
+    # at the lowest a weighted vote counts heads, at the highest it takes the best score: what lies between serves all levels
+    grid={"problem.scorer.trust": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)},
+    cost="tokens",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1024)),
 )

@@ -10,7 +10,14 @@ RESAMPLES = 100
 
 
 def forecast(
-    law: Law, x: ArrayLike, y: ArrayLike, at: float, truth: float, relative: bool = False, along: bool = False
+    law: Law,
+    x: ArrayLike,
+    y: ArrayLike,
+    at: float,
+    truth: float,
+    relative: bool = False,
+    along: bool = False,
+    weighed: ArrayLike = 1.0,
 ) -> dict[str, float]:
     """How well a law fitted to y at x says what is measured at `at`.
 
@@ -22,6 +29,7 @@ def forecast(
         truth: what was measured there.
         relative: errors are shares of a value; points weigh accordingly.
         along: the points are those of one run, in order, so their errors may be correlated.
+        weighed: [n] what deviations are multiplied by: the larger, the less a point counts. All alike if left out.
 
     Returns:
         `accuracy` (1 - the distance of the prediction from the truth, not below 0), `within` (1 where the truth lies in
@@ -32,7 +40,8 @@ def forecast(
     scale = abs(truth) if relative else 1.0
     try:
         runs = np.zeros(len(measured)) if along else None
-        found = fit(law, x, measured, measured if relative else None, resamples=RESAMPLES, runs=runs)
+        deviations = (measured if relative else np.ones_like(measured)) * weighed
+        found = fit(law, x, measured, deviations, resamples=RESAMPLES, runs=runs)
     except FitError:
         last = measured[-1] if len(measured) else 0.0
         return {"accuracy": max(0.0, 1 - abs(last - truth) / scale), "within": 0.0, "refused": 1.0}

@@ -1,14 +1,15 @@
 """Data by updates each, for Q-learning on states in a row: a law from small ratios, held to a large one."""
 
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Hashable, Mapping
+from functools import cache
+from typing import Annotated, cast
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.core.numbers import Count, Positive, Share
-from longstride.exact.answers import SEEDS
+from longstride.claims.worlds import Among, Between
+from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.forecasts import forecast
 from longstride.scaling import Law, Power
@@ -32,8 +33,12 @@ class ChainWorld(ExactProblem):
     """Largest error of a state's value, as a share of the largest value."""
     law: Law = Power()
     """Of data by ratio."""
-    known: bool = False
-    """Whether the replay holds every transition at its chance from the start, so that nothing has to be seen."""
+    late: Weight = 0.0
+    """How much less the small ratios count in the fit: before the last two, deviations grow with the distance to these to
+    this power, so that at a large one the law goes through the last two points."""
+    known: Share = 0.0
+    """Share of the states, from the last one on, of which the replay holds every transition at its chance from the start; 1:
+    nothing has to be seen."""
 
     def values(self) -> np.ndarray:
         """[S, 2] of going back and on, for the optimal policy."""
@@ -51,7 +56,10 @@ class ChainWorld(ExactProblem):
             return {"data": float(LONGEST), "accuracy": 0.0, "within": 0.0, "refused": 1.0}
         ratios, data = solution["ratios"], solution["data"] / solution["streams"]
         truth = float(data[-1])
-        return {"data": truth} | forecast(self.law, ratios[:-1], data[:-1], float(ratios[-1]), truth, relative=True)
+        fitted = ratios[:-1]
+        weighed = np.maximum(fitted[-2:][0] / fitted, 1.0) ** self.late
+        found = forecast(self.law, fitted, data[:-1], float(ratios[-1]), truth, relative=True, weighed=weighed)
+        return {"data": truth} | found
 
 
 class Replayed(ExactMethod[ChainWorld]):
@@ -61,7 +69,7 @@ class Replayed(ExactMethod[ChainWorld]):
     """Updates to a transition; the last one is held out."""
     rate: Annotated[float, Field(gt=0, le=1)] = 0.2
     """Of a step towards the target."""
-    streams: Count = 4
+    streams: Count = 3
     """Streams of an iteration."""
 
     def start(self, problem: ChainWorld, rng: np.random.Generator) -> State:
@@ -69,7 +77,9 @@ class Replayed(ExactMethod[ChainWorld]):
 
     def step(self, problem: ChainWorld, state: State, rng: np.random.Generator) -> State:
         seeds = rng.integers(2**62, size=self.streams)
-        spent = [[to_threshold(problem, ratio, self.rate, int(seed)) for ratio in self.ratios] for seed in seeds]
+        # the law does not matter to a stream, so arms that differ in it alone have the same ones
+        world = cast(Hashable, problem.replace(law=Power(), late=0.0))
+        spent = [[_remembered(world, ratio, self.rate, int(seed)) for ratio in self.ratios] for seed in seeds]
         return {**state, "data": state["data"] + np.sum(spent, 0), "streams": state["streams"] + self.streams}
 
 
@@ -80,10 +90,10 @@ def to_threshold(problem: ChainWorld, ratio: float, rate: float, seed: int) -> i
     best = problem.values().max(1)
     allowed = problem.threshold * best.max()
     Q = [[0.0, 0.0] for _ in range(problem.states)]
-    seen = all_transitions(problem) if problem.known else []
+    seen = all_transitions(problem)
     state, due = 0, 0.0
     for t in range(1, LONGEST + 1):
-        if not problem.known:
+        if problem.known < 1:
             action = int(walk.integers(2))
             goes = action if walk.random() >= problem.slip else 1 - action
             seen.append((state, action, goes))
@@ -99,31 +109,49 @@ def to_threshold(problem: ChainWorld, ratio: float, rate: float, seed: int) -> i
     return LONGEST
 
 
+_remembered = cache(to_threshold)
+
+
 def all_transitions(problem: ChainWorld) -> list[tuple[int, int, int]]:
-    """Every transition (state, action, where it goes), as often among ten as its chance says."""
-    slips = round(10 * problem.slip)
-    return [(s, a, a if k >= slips else 1 - a) for s in range(problem.states) for a in (0, 1) for k in range(10)]
+    """Every transition (state, action, where it goes) of the states that are known, as often among ten as its chance
+    says."""
+    slips, first = round(10 * problem.slip), problem.states - round(problem.known * problem.states)
+    return [(s, a, a if k >= slips else 1 - a) for s in range(first, problem.states) for a in (0, 1) for k in range(10)]
 
 
-RECIPE = ExactRecipe(name="utd_scaling/exact", problem=ChainWorld(), method=Replayed(), iterations=2)
+RECIPE = ExactRecipe(name="utd_scaling/exact", problem=ChainWorld(), method=Replayed(), iterations=2, every=2)
+
 _line = {"law": Power(limit=0.0)}
+_known = {f"known_{k:g}": RECIPE.replace(problem={"known": k}) for k in (1.0, 0.5)}
 
 CLAIM = Claim(
     name="utd_scaling/exact",
     paper="arXiv 2502.04327, section 4",
-    statement="Data to a threshold at a held-out, larger ratio of updates are predicted by a power law that falls to a "
-    "limit, and not by a line in logarithms.",
+    statement="Data to a threshold at a held-out, larger ratio of updates are predicted better by a power law that falls to a "
+    "limit than by a line in logarithms, each with the weight on large ratios with which it predicts best, in most of the "
+    "worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "limited": RECIPE,
         "line": RECIPE.replace(problem=_line),
-        "known_limited": RECIPE.replace(problem={"known": True}),
-        "known_line": RECIPE.replace(problem={"known": True} | _line),
+        **{f"{known}_limited": arm for known, arm in _known.items()},
+        **{f"{known}_line": arm.replace(problem=_line) for known, arm in _known.items()},
     },
     measure="accuracy",
     expected=Ordering(relations=("limited > line by 0.1",)),
-    # where nothing has to be seen there is no limit
-    control=Ordering(relations=("known_limited > known_line by 0.1",)),
+    # where nothing has to be seen there is no limit; the more has to be, the sooner it is met
+    dose=(*(f"{known}_limited > {known}_line" for known in _known), "limited > line"),
     reported=Ordering(relations=("limited > line in within",)),
-    seeds=SEEDS[:20],
+    worlds={
+        "problem.states": Between(low=5, high=12, log=True),
+        "problem.slip": Among(values=(0.1, 0.2, 0.3)),  # in tenths, as what is known has it
+        "problem.discount": Between(low=0.85, high=0.95),
+        "problem.threshold": Between(low=0.14, high=0.4, log=True),
+        "method.rate": Between(low=0.1, high=0.4, log=True),
+    },
+    # at 0 all points count alike; at 16 and 24 only the last two, through which a line is as flat as it can be
+    grid={"problem.late": (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 24.0)},
+    cost="iterations",
+    tuning_seeds=(900, 901, 902),
+    seeds=tuple(range(1000, 1024)),
 )

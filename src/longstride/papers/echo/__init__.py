@@ -9,7 +9,8 @@ pass, and so learns from failures too.
 | plan | groups of one task | 8 and more, in a terminal | 8, 32 tasks on the embedded sites |
 | roll out | `FullHistory` | the terminal's output stays | pages stay |
 | credit | `WithObservations` | GRPO's, and each observation with weight lambda, by its length | `GroupRelative`, 0.05 |
-| update | `EchoPPO` | GRPO + lambda cross-entropy | the same; KL and entropy are of sampled tokens alone |
+| update | `EchoPPO` | GRPO + lambda cross-entropy | the same, in one forward pass; KL and entropy are of sampled tokens alone |
+| update | batch | not known | 768 samples, about half of them observations: as many episodes as 384 turns |
 
 Deviations: the abstract and what others wrote of it were read; lambda is ours. Warnings are not left out, as the paper does. An
 observation is trained together with the words that a chat template puts around it. **It trains tokens that no policy sampled**, which

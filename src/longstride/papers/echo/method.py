@@ -42,12 +42,15 @@ class WithObservations(Credit):
         return self.credit.targets(trajectories)
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        """The samples of one update.
+        """The samples of one update, those of an episode in the order in which it went: each prompt continues what stands
+        before it, so the learner makes one row of all of them, in one optimiser step.
 
         Raises:
             ConfigError: a prompt does not continue the one before it, so what was seen has no place of its own there.
         """
-        return [*self.credit(trajectories), *(s for t in trajectories if not t.stop.failed for s in self._seen(t))]
+        place = {t.ordinal: k for k, t in enumerate(trajectories)}
+        samples = [*self.credit(trajectories), *(s for t in trajectories if not t.stop.failed for s in self._seen(t))]
+        return sorted(samples, key=lambda s: (place[s.episode], s.turn, OBSERVED in s.streams))
 
     def _seen(self, t: Trajectory) -> list[Sample]:
         found = []

@@ -13,10 +13,16 @@ RECIPE = sites.recipe(
     group_size=8,
     credit=WithObservations(),
     loss=EchoPPO(aggregation=Constant(length=24, per="episode")),
+    learner={"batch_samples": 768},
 )
 
 ARM = sites.arm(RECIPE, every=1)
-GRPO = {"credit": GroupRelative(), "loss": PPO(aggregation=Constant(length=24, per="episode"))}
+GRPO = {
+    "credit": GroupRelative(),
+    "loss": PPO(aggregation=Constant(length=24, per="episode")),
+    # each turn but the last has an observation that is a sample too: half as many samples are as many episodes
+    "learner": {"batch_samples": 384},
+}
 
 CLAIM = Claim(
     name="echo",
@@ -35,7 +41,7 @@ CLAIM = Claim(
     seeds=tuple(range(300, 308)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (5e-5, 1e-4, 3e-4, 6e-4, 1.2e-3)},
-    tuning={"iterations": 4},
+    tuning={"iterations": 4, "evaluation.every": 4},
     cost="env_steps",
     equal_cost=True,
 )

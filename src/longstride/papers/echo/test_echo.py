@@ -12,6 +12,7 @@ from one_page import make_recipe, save_model
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
+from longstride.learner.batching import chains
 from longstride.methods import KL, PPO, Mean, OnPolicy, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
 from longstride.methods.cloning import FilteredBC
@@ -25,12 +26,10 @@ def episode(**fields) -> Trajectory:
 
 
 def test_what_was_seen_after_a_turn_is_a_sample_of_every_episode_that_did_not_fail() -> None:
-    own, seen = (
-        WithObservations(weight=0.6)([episode(ordinal=4, group=2)])[:2],
-        WithObservations(weight=0.6)([episode(ordinal=4, group=2), episode(stop=StopReason.INFRA_FAILURE)])[2:],
-    )
-    assert [s.sampled_ids for s in own] == [[1, 2], [3]] and not any(OBSERVED in s.streams for s in own)
-    (sample,) = seen
+    episodes = [episode(ordinal=4, group=2), episode(ordinal=5, stop=StopReason.INFRA_FAILURE)]
+    first, sample, last = WithObservations(weight=0.6)(episodes)
+    assert [s.sampled_ids for s in (first, last)] == [[1, 2], [3]]
+    assert not any(OBSERVED in s.streams for s in (first, last))
     assert (sample.prompt_ids, sample.sampled_ids) == ([0, 1, 2], [7, 8, 9])
     assert sample.streams == {ADVANTAGES: [pytest.approx(0.2)] * 3, OBSERVED: [1.0] * 3}
     assert (sample.episode, sample.group, sample.turn) == (4, 2, 0)
@@ -39,7 +38,12 @@ def test_what_was_seen_after_a_turn_is_a_sample_of_every_episode_that_did_not_fa
 def test_what_a_turn_was_made_to_begin_with_was_not_seen() -> None:
     t = episode()
     t.turns[1].given = 1
-    assert WithObservations()([t])[-1].sampled_ids == [7, 8]
+    assert WithObservations()([t])[1].sampled_ids == [7, 8]
+
+
+def test_an_episode_is_one_row_whose_samples_stand_together() -> None:
+    episodes = [episode(ordinal=9), episode(ordinal=4)]
+    assert chains(WithObservations()(episodes)) == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_a_context_that_rewrites_what_was_seen_is_refused() -> None:

@@ -43,7 +43,8 @@ CLAIM = Claim(
     seeds=tuple(range(300, 308)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (1e-4, 2e-4, 3e-4, 6e-4, 1e-3)},
-    tuning={"iterations": 4},
+    # ranked by what is judged: the first strategy
+    tuning={"iterations": 4, "evaluation.every": 4, "evaluation.strategies": [Direct(turns=6).as_data()]},
     cost="env_steps",
     equal_cost=True,
 )

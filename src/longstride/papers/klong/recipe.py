@@ -27,8 +27,8 @@ _newest, _sheet = {"context": LatestObservation()}, {"tasks": SHEET}
 CLAIM = Claim(
     name="klong",
     paper="arXiv 2602.17547, abstract",
-    statement="With prompts of 512 tokens, a policy that reads overlapping pieces of its episode has more success than one that reads the "
-    "newest page alone.",
+    statement="By equal environment steps and with prompts of 512 tokens, a policy that reads overlapping pieces of its episode has more "
+    "success than one that reads the newest page alone.",
     recipe=ARM,
     arms={
         "pieces": ARM,
@@ -44,7 +44,7 @@ CLAIM = Claim(
     seeds=tuple(range(300, 308)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (5e-5, 1e-4, 3e-4, 6e-4, 1.2e-3)},
-    tuning={"iterations": 4},
+    tuning={"iterations": 4, "evaluation.every": 4},
     cost="env_steps",
     equal_cost=True,
 )

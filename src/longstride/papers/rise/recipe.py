@@ -28,18 +28,26 @@ RECIPE = puzzles.recipe(
     },
 )
 
-ARM = RECIPE.replace(iterations=8, evaluation={"every": 8, "tasks": 400})
+ARM = RECIPE.replace(iterations=8, evaluation={"every": 4, "tasks": 400})
 
 CLAIM = Claim(
     name="rise",
     paper="arXiv 2407.18219, abstract",
-    statement="Trained on its own failed attempts, a policy solves more tasks in five attempts, one after the other, than "
-    "one that was trained on first attempts alone, from about as many episodes.",
+    statement="By equal sampled tokens, a policy that is trained on its own failed attempts solves more tasks in five attempts, one "
+    "after the other, than one that is trained on first attempts alone.",
     recipe=ARM,
     arms={"rise": ARM, "first_attempts": ARM.replace(sampler={"attempts": 1}, episodes_per_iteration=960)},
     measure=f"any_{ATTEMPTS}",
-    expected=Ordering(relations=("rise > first_attempts",)),
+    expected=Ordering(relations=("rise > first_attempts by 0.03",)),
     # where only one attempt is made there is nothing to learn from
     control=Ordering(relations=("rise > first_attempts by 0.03 in last_1",)),
+    reported=Ordering(relations=(f"rise > rise@{ParallelAttempts().name}",)),
     seeds=(10, 11, 12, 13, 14),
+    tuning_seeds=(900, 901),
+    grid={"learner.lr": (5e-5, 1.5e-4, 5e-4, 1.5e-3, 5e-3)},
+    # ranked by what is judged: the first strategy
+    tuning={"iterations": 4, "evaluation.every": 4, "evaluation.strategies": [Direct().as_data()]},
+    # attempts that are played again are steps of the environment, and cost nothing
+    cost="sampled_tokens",
+    equal_cost=True,
 )

@@ -20,7 +20,7 @@ RECIPE = sites.recipe(
     evaluation={"every": 5},
 )
 
-ARM = sites.arm(RECIPE, iterations=6, every=6).replace(tasks={"sites": ("stays",)}, evaluation={"tasks": 300})
+ARM = sites.arm(RECIPE, iterations=6, every=2).replace(tasks={"sites": ("stays",)}, evaluation={"tasks": 300})
 """Tested on the kind of site that it begins with."""
 MOVING = ARM.replace(curriculum={"order": ("stays", "stays", "stays", "shop")})
 _bare = {"replay": {"times": 0.0}, "loss": {"kl": None}}
@@ -28,10 +28,15 @@ _bare = {"replay": {"times": 0.0}, "loss": {"kl": None}}
 CLAIM = Claim(
     name="webrl",
     paper="arXiv 2411.02337, section 3.7 and figure 5",
-    statement="When tasks move on to another kind of site, replay and the KL term keep the old one from being forgotten.",
+    statement="By equal environment steps, replay and the KL term keep a kind of site from being forgotten when tasks move on to another.",
     recipe=ARM,
     arms={"moving": MOVING, "moving_bare": MOVING.replace(**_bare), "still": ARM, "still_bare": ARM.replace(**_bare)},
     expected=Ordering(relations=("moving > moving_bare by 0.02",)),
     # where tasks stay there is nothing to forget
     control=Ordering(relations=("still > still_bare by 0.02",)),
+    tuning_seeds=(900, 901),
+    # at full length: tasks move on after half of it
+    grid={"learner.lr": (4e-5, 1.2e-4, 4e-4, 1.2e-3, 4e-3)},
+    cost="env_steps",
+    equal_cost=True,
 )

@@ -14,6 +14,7 @@ import pytest
 import torch
 from helpers import rows_of
 
+from longstride.claims.pilot import check_pilot
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
@@ -35,6 +36,7 @@ from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.run.loop import train
 from longstride.run.policies import load_run
+from longstride.run.recipe import Recipe
 
 PUZZLES = Puzzles(sources=(ModularChain(),))
 SOURCE = Attempts(attempts=5, tasks=PUZZLES)
@@ -306,3 +308,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> None
     assert {role for _, role, _ in told[0]} == {"attempt_1", "attempt_2", "attempt_3"}
     one, other = (load_run(tmp_path / name)[1].model.state_dict() for name in ("whole", "cut"))
     assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_the_claim_can_be_frozen_and_read_at_equal_cost() -> None:
+    check_pilot(CLAIM)
+    for arm in CLAIM.arms.values():
+        assert isinstance(arm, Recipe) and arm.iterations >= 2 * arm.evaluation.every

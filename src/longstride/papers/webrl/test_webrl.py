@@ -14,6 +14,7 @@ import torch
 from by_hand import Batch
 from helpers import Collected, make_task, make_trajectory, make_turn, rows_of, trajectories_of, weights_hash
 
+from longstride.claims.pilot import check_pilot
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
@@ -274,3 +275,9 @@ def test_arms_of_the_claim_differ_in_what_it_is_about():
     assert changes == {"moving": moved, "moving_bare": moved | bare, "still": {}, "still_bare": bare}
     for arm in CLAIM.arms.values():
         assert isinstance(arm, Recipe) and {t.source for t in arm.tasks.held_out(9)} == {"web/stays"}
+
+
+def test_the_claim_can_be_frozen_and_read_at_equal_cost() -> None:
+    check_pilot(CLAIM)
+    for arm in CLAIM.arms.values():
+        assert isinstance(arm, Recipe) and arm.iterations >= 2 * arm.evaluation.every

@@ -17,6 +17,8 @@ from longstride.methods import PPO, Constant, GroupRelative, Mean
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
 from longstride.papers.loop.exact import HIGH, LOW
 from longstride.papers.loop.method import DeadZone, TrajectoryPPO
+from longstride.papers.loop.recipe import CLAIM
+from longstride.run.recipe import Recipe
 
 PROBLEM = Answers(tasks=((0.4,),), vocabulary=2, length=2)
 RLOO = GroupRelative(baseline="leave_one_out", normalize="none")
@@ -88,3 +90,9 @@ def test_it_trains_another_model_on_other_tasks_of_several_turns_by_settings_alo
     run = train_elsewhere("loop", tmp_path, f"loss.type={loss}", "budget.turns=3", "iterations=1")
     (row,) = rows_of(run, "train")
     assert row["summary"]["length"] > 1 and row["grad_norm"] > 0
+
+
+def test_the_claim_is_read_at_equal_cost_between_evaluations() -> None:
+    assert CLAIM.equal_cost
+    for arm in CLAIM.arms.values():
+        assert isinstance(arm, Recipe) and arm.iterations >= 2 * arm.evaluation.every

@@ -40,7 +40,12 @@ def chosen(guide: Guide, **changes: Any) -> tuple[Chosen, ...]:
     )
 
 
-RECIPE = puzzles.tested("compute_optimal", chosen(Confidence()), tasks=ModularChain(), evaluation={"tasks": 600})
+RECIPE = puzzles.tested(
+    "compute_optimal",
+    chosen(Confidence()),
+    tasks=ModularChain(),
+    evaluation={"tasks": 600, "start": False},  # nothing is trained, so the end says the same
+)
 
 
 def _under(*tested: Strategy, **changes: Any) -> Recipe:
@@ -69,5 +74,6 @@ CLAIM = Claim(
     control=Ordering(relations=("alike_by_difficulty > alike_one_for_all by 0.02",)),
     reported=Ordering(relations=("sure_by_difficulty > sure_one_for_all", "by_predicted > one_for_all")),
     cost="total_tokens",
+    tuning_seeds=(930, 931),
     seeds=tuple(range(1100, 1110)),
 )

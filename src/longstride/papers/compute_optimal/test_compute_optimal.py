@@ -7,8 +7,10 @@ import pytest
 from elsewhere import train_elsewhere
 from helpers import rows_of
 
+from longstride.claims.pilot import check_pilot
 from longstride.exact.steps import ChosenByLevel, StepTasks
 from longstride.papers.compute_optimal.exact import RECIPE, STRATEGIES, ChosenByPrediction, predicted
+from longstride.papers.compute_optimal.recipe import CLAIM
 from longstride.strategies.chosen import crossed
 from longstride.strategies.search import Beam, Independent
 
@@ -89,3 +91,7 @@ def test_a_model_and_tasks_of_ones_own_have_a_strategy_chosen_by_settings_alone(
     assert set(known["chosen"]) <= {0, 1, 2} and np.mean(known["tried_tokens"]) > np.mean(known["total_tokens"])
     # two answers of up to three tokens more
     assert 2 <= np.mean(predicted["tried_tokens"]) - np.mean(known["tried_tokens"]) <= 6
+
+
+def test_the_claim_can_be_frozen() -> None:
+    check_pilot(CLAIM)

@@ -33,7 +33,7 @@ RECIPE = puzzles.tested(
     (ONCE, *(strategy for of in WAYS.values() for strategy in of)),
     tasks=Iterated(),
     context=LatestObservation(),
-    evaluation={"tasks": 120, "sampling": Sampling()},
+    evaluation={"tasks": 120, "sampling": Sampling(), "start": False},  # nothing is trained, so the end says the same
 )
 
 CLAIM = Claim(

@@ -36,8 +36,8 @@ WINDOW = {"context": RecentTurns(keep=4), "cloning": {"demonstrations": SolverDe
 CLAIM = Claim(
     name="iterresearch",
     paper="arXiv 2511.07327, abstract",
-    statement="By equal environment steps, a policy that reads its own report and the newest page has more success than one that reads its "
-    "newest four turns, the more so the longer ago something was seen that the answer needs, and no more where four turns hold it.",
+    statement="By equal environment steps, a policy that reads its own report and the newest page has more success than one that reads the "
+    "first page and its newest four turns, the more so the longer ago something was seen that the answer needs.",
     recipe=RECIPE,
     arms={
         "report": RECIPE,

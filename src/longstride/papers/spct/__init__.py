@@ -25,7 +25,7 @@ is. The filter pays as long as judgements differ in their principles: once RL ha
 nothing (arms `settled`). There the judge is a table of principles by kind of prompt, and what it reads is not learned.
 
 Deviations: hinted sampling, single answers and more than two in one judgement are left out; the filter learns on one half of the tasks and is
-used on the other, and not on training data.
+used on the other, and not on training data. KL is to the policy after `cloning`, not to the one after rejection.
 """
 
 from longstride.papers.card import Paper

@@ -54,7 +54,8 @@ CLAIM = Claim(
     arms={
         "tuned": ARM,
         "rejective": ARM.replace(objectives=()),
-        "cloned": ARM.replace(objectives=(), learner={"epochs": 0}),
+        # a rate that is not in the grid, so that it is not tuned: nothing is learned
+        "cloned": ARM.replace(objectives=(), learner={"epochs": 0, "lr": 3e-4}),
         "once_tuned": ONCE,
         "once_rejective": ONCE.replace(objectives=()),
     },
@@ -73,6 +74,7 @@ CLAIM = Claim(
     seeds=tuple(range(390, 398)),
     tuning_seeds=(960, 961),
     grid={"learner.lr": (1e-4, 2e-4, 5e-4, 1e-3, 2e-3)},
-    tuning={"iterations": 8},
+    # ranked by what is judged: the first strategy
+    tuning={"iterations": 8, "evaluation.strategies": [VOTED.as_data()]},
     cost="env_steps",
 )

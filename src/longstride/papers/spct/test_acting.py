@@ -10,13 +10,14 @@ import pytest
 from bigrams import bigram_policy
 from helpers import rows_of
 
+from longstride.claims.tuning import axes
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
 from longstride.envs.judgements import Judgements, LabelledSolution
 from longstride.envs.questions import SCORES, Question, verdicts_in
 from longstride.models.load import save_policy
 from longstride.papers.spct.method import SummedScores, Voted, judgements, kept
-from longstride.papers.spct.recipe import RECIPE
+from longstride.papers.spct.recipe import CLAIM, RECIPE
 from longstride.rewards.scorers import NoVerdict, Reply, Score, Scorer, Scoring, score
 from longstride.run.evaluation import evaluate_policy
 from longstride.run.recipe import Recipe
@@ -164,3 +165,7 @@ def test_a_model_of_another_architecture_learns_from_own_pairs_by_settings_alone
     assert {r["strategy"].split("_")[1] for r in rows} == {"8"} and all(len(r["measures"]["voted"]) == 4 for r in rows)
     plain, filtered = rows[-2:]
     assert np.mean(filtered["measures"]["total_tokens"]) > np.mean(plain["measures"]["total_tokens"])
+
+
+def test_a_judge_that_learns_nothing_by_reinforcement_is_not_tuned() -> None:
+    assert not axes(CLAIM, "cloned") and axes(CLAIM, "tuned")

@@ -233,7 +233,7 @@ class HoledMaze(CompassMaze):
     task: Annotated[int, Field(ge=1, le=5)] = 1
     """Which of the test tasks."""
     lacking: Share = 0.4
-    """The part of the maze, by the share of its width from the right, that the data lack."""
+    """The part of the maze, by the share of its width from the right, that the data lack; the outer wall is of that width."""
 
     @property
     def border(self) -> float:

@@ -42,11 +42,13 @@ RECIPE = ControlRecipe(
 
 
 def _undirected(arm: ControlRecipe) -> ControlRecipe:
-    """As many episodes of any actions."""
+    """As many episodes, of any actions where the design would be followed."""
     return arm.replace(agent={"levels": (_level.replace(extraction={"any_action": 1.0}),)})
 
 
-_LACKING = {"nothing": 0.0, "some": 0.2, "much": 0.4}
+_LACKING = {"nothing": 0.0, "some": 0.3, "much": 0.4}
+"""The right wall is a fifth of the U-maze, and the only way to the goal is the fifth beside it: of it data lack nothing, the outer half, or
+all."""
 _directed = {of: RECIPE.replace(tasks={"lacking": share}, evaluation={"every": 16}) for of, share in _LACKING.items()}
 
 CLAIM = Claim(

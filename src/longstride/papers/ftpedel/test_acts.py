@@ -15,7 +15,7 @@ from longstride.control.envs.base import VectorStep
 from longstride.control.learner import ControlLearner
 from longstride.core.errors import ConfigError
 from longstride.papers.ftpedel.method import Designed, DesignedNets, DesignedQ, FeatureLeastSquares, HoledMaze
-from longstride.papers.ftpedel.recipe import RECIPE
+from longstride.papers.ftpedel.recipe import CLAIM, RECIPE
 
 CONFIG = DesignedQ(features=6, width=1.0)
 
@@ -149,6 +149,13 @@ def test_walks_of_a_maze_stop_before_the_part_that_is_lacking() -> None:
         assert walk.length == of.length or (not walk.terminated and of.observation[walk.length + 1, 0] >= 3)
     with pytest.raises(ConfigError, match="task 4 begins in the part that data lack"):
         tasks.replace(task=4).dataset(0)
+
+
+@pytest.mark.parametrize("task", [1, 2, 3])
+def test_each_strength_of_the_claim_lacks_more_of_the_way_than_the_one_before(task: int) -> None:
+    arms = [CLAIM.arms[text.split(" ")[0]].tasks.replace(task=task, episodes=20, length=30) for text in CLAIM.dose]
+    steps = [sum(walk.length for walk in tasks.dataset(0)) for tasks in arms]
+    assert len(steps) == 3 and steps[0] > steps[1] > steps[2]
 
 
 def test_what_is_solved_goes_with_no_memory_and_a_range_goes_up() -> None:

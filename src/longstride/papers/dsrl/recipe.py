@@ -9,6 +9,9 @@ from longstride.control import (
     ControlRecipe,
     FlowPolicy,
     GaussianPolicy,
+    Given,
+    Level,
+    NStep,
     TDCritic,
     TrainingPhase,
 )
@@ -43,7 +46,9 @@ RECIPE = ControlRecipe(
 _claimed = RECIPE.replace(evaluation={"every": 4, "episodes": 20})
 _NOISE = {"calm": 0.5, "noisy": 1.0, "wild": 2.0}
 """Deviation of the noise on the walks' actions: the more, the more a cloned flow leaves to choose."""
-_cloned = maze.agent(maze.CRITIC, FLOW, BehaviourCloning(), critic_lr=1e-3, policy_lr=1e-3)
+_flow = Level(data=NStep(goals=Given()), policy=FLOW, extraction=BehaviourCloning())
+_cloned = ControlAgent(levels=(_flow,), batch=128, policy_lr=1e-3)
+"""No critic: the rate that it is tuned over is its policy's."""
 _sac = maze.actor_critic(maze.CRITIC, critic_lr=1e-3).replace(policy_lr=1e-3)
 
 CLAIM = Claim(
@@ -55,12 +60,14 @@ CLAIM = Claim(
     arms={
         f"{noise}_{name}": _claimed.replace(agent=agent, tasks={"noise": _NOISE[noise]})
         for noise in _NOISE
-        for name, agent in (("dsrl", dsrl()), ("cloned", _cloned), ("sac", _sac))
-    },
+        for name, agent in (("dsrl", dsrl()), ("cloned", _cloned))
+    }
+    | {"wild_sac": _claimed.replace(agent=_sac, tasks={"noise": _NOISE["wild"]})},
     expected=Ordering(relations=("wild_dsrl > wild_cloned by 0.2", "wild_dsrl > wild_sac by 0.1")),
     dose=tuple(f"{noise}_dsrl > {noise}_cloned" for noise in _NOISE),
     worlds={"tasks.episodes": Between(low=40, high=160, log=True), "tasks.wandering": Between(low=0.0, high=0.3)},
-    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
+    grid={"agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2)}
+    | {f"{noise}_cloned: agent.policy_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2) for noise in _NOISE},
     tuning_seeds=(950, 951),
     seeds=tuple(range(620, 636)),
     cost="iterations",

@@ -1,7 +1,7 @@
 """DSRL on recorded data of any Gymnasium environment with a box of actions: `tasks.id=Hopper-v5 tasks.data=FILE`.
 
-See `setups.recorded`. The first five iterations clone; then the flow is steered by what the data say. To go on by acting, as
-in the paper: `phases.2.iterations=20 phases.2.episodes=4 phases.2.utd=0.5 phases.2.retained=0.5`.
+See `setups.recorded`. The first five iterations clone; then the flow is steered by what the data say. To act instead from
+there on, as in the paper: `phases.1.updates=0 phases.1.episodes=4 phases.1.utd=0.5 phases.1.retained=0.5`.
 """
 
 from longstride.control import ControlAgent, GaussianPolicy, Level, TrainingPhase

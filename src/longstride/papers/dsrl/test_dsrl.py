@@ -1,13 +1,19 @@
 """DSRL: noise within its bound, values of noise by hand, and a rare kind of action that is found without leaving the data."""
 
+import re
+
 import pytest
 import torch
 
-from longstride.control import SAC, Batch, FlowPolicy, GaussianPolicy, Level, TDCritic
+from longstride.claims.tuning import axes
+from longstride.control import SAC, Batch, ControlRecipe, FlowPolicy, GaussianPolicy, Level, TDCritic
 from longstride.control.critics import QNets
 from longstride.control.noise import RunNoise
+from longstride.core.config import resolve
 from longstride.models.mlp import Trunk
+from longstride.papers.dsrl import recorded
 from longstride.papers.dsrl.method import LatentSAC, NoiseAliased, SteeredFlow, SteeredNets
+from longstride.papers.dsrl.recipe import CLAIM
 
 SMALL = Trunk(width=8, depth=1)
 STEERED = SteeredFlow(trunk=SMALL, steps=2, steering=GaussianPolicy(trunk=SMALL))
@@ -108,3 +114,15 @@ def test_it_takes_its_own_policy_and_its_own_critic() -> None:
         parts = {"critic": NoiseAliased(), "policy": STEERED, "extraction": LatentSAC()}
         with pytest.raises(ValueError, match=message):
             Level(**parts | wrong)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_flow_that_is_only_cloned_is_tuned_over_the_rate_that_moves_it() -> None:
+    assert {arm: list(axes(CLAIM, arm)) for arm in CLAIM.arms} == {
+        arm: ["agent.policy_lr" if arm.endswith("cloned") else "agent.critic_lr"] for arm in CLAIM.arms
+    }
+
+
+def test_what_its_page_says_of_acting_is_taken() -> None:
+    settings = re.findall(r"phases\.\d\.\w+=[\d.]*\d", recorded.__doc__ or "")
+    phase = resolve(ControlRecipe, recorded.RECIPE, settings).phases[-1]
+    assert len(settings) == 4 and (phase.updates, phase.episodes, phase.utd, phase.retained) == (0, 4, 0.5, 0.5)

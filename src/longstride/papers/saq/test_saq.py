@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from longstride.claims.tuning import axes
 from longstride.control import (
     DQN,
     GRU,
@@ -21,6 +22,7 @@ from longstride.control.learner import ControlLearner
 from longstride.core.errors import ConfigError
 from longstride.models.mlp import Trunk
 from longstride.papers.saq.method import VQCodes, VQNets
+from longstride.papers.saq.recipe import CLAIM
 
 SMALL = Trunk(width=16, depth=1)
 SPEC = Spec(observation=2, action=2, goal=())
@@ -105,3 +107,10 @@ def test_what_does_not_fit_is_refused() -> None:
         ControlLearner(ControlAgent(levels=(whole,)), Spec(2, 3, (), discrete=True), 0)
     with pytest.raises(ConfigError, match="gaussian_policy does not fit: the actions of this level are discrete"):
         ControlLearner(ControlAgent(levels=(Level(codes=codes, policy=GaussianPolicy(trunk=SMALL)),)), SPEC, 0)
+
+
+def test_each_arm_is_tuned_over_how_conservative_it_is() -> None:
+    for arm in CLAIM.arms:
+        rate, weight = axes(CLAIM, arm)
+        assert rate == "agent.critic_lr"
+        assert weight == f"agent.levels.0.critic.{'conservative.weight' if arm.startswith('cql') else 'gap'}"

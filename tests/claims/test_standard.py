@@ -144,10 +144,15 @@ class TestCost:
         assert result["effects"][0]["mean"] == pytest.approx(at - slipped, abs=1e-5)
         assert result["verdict"] == "reproduced"
 
-    def test_a_curve_without_evaluations_on_the_way_is_refused(self, tmp_path: Path):
-        rare = {arm: of.replace(every=4) for arm, of in self.ARMS.items()}
-        with pytest.raises(ConfigError, match="firm cannot be read at 32 samples: its evaluations are at 0, 40;"):
-            run_claim(claim(cost="samples", equal_cost=True, arms=rare), tmp_path)
+    def test_a_curve_without_evaluations_on_the_way_is_refused_before_anything_is_run(self, tmp_path: Path):
+        rare = claim(cost="samples", equal_cost=True, arms={arm: of.replace(every=4) for arm, of in self.ARMS.items()})
+        for judged in (run_claim, prepare, lambda of, _: stages(of)):
+            with pytest.raises(ConfigError, match="firm is to be read at equal samples.* of 4 iterations every 4;"):
+                judged(rare, tmp_path)
+        assert not [path for path in tmp_path.rglob("*") if path.name == "metrics.jsonl"]
+        early = [{"samples": n, "strategy": "", "values": {"samples": [n], "success": [0.5]}} for n in (0, 40)]
+        with pytest.raises(ConfigError, match="firm cannot be read at 40 samples: its evaluations are at 0, 40;"):
+            at_equal_cost(Relation.of("firm > slips"), "success", "samples", {"firm": [early], "slips": [early]})
 
     def test_what_training_spends_is_a_cost(self):
         def curve(*steps: int) -> list[dict[str, Any]]:

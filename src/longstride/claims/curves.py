@@ -4,13 +4,14 @@ What always holds: a task that failed anywhere is left out everywhere, so pairs 
 """
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from longstride.claims.claim import SPENT, TRAINING, Claim
+from longstride.claims.claim import SPENT, TRAINING, Claim, setting
 from longstride.core.errors import ConfigError, RunError
 from longstride.rollout.summary import HORIZONS
 from longstride.run.folder import read_rows
@@ -192,6 +193,20 @@ def at_equal_cost(relation: Relation, measure: str, cost: str, curves: Curves) -
                 raise ConfigError(_no_measure(measure))
             sides[name].append(between)
     return dict(zip(sides, _whole(list(sides.values())), strict=True))
+
+
+def check_evaluated(claim: Claim) -> None:
+    """Raises: ConfigError where a claim is to be read at equal cost, and a side of it has no evaluation between its
+    start and its end; said before anything is run."""
+    sides = [side.partition("@") for relation in claim.relations for side in relation[:2]]
+    for arm in dict.fromkeys(arm for arm, _, way in sides if claim.equal_cost and way not in claim.ways):
+        n, ours = claim.arms[arm].iterations, claim.arms[arm].as_data()
+        every = setting(ours, "evaluation.every") or setting(ours, "every")
+        if every and (setting(ours, "evaluation.start") is not False) + ceil(n / every) < 3:
+            raise ConfigError(
+                f"{arm} is to be read at equal {claim.cost}, between its evaluations, and has fewer than three: it is "
+                f"evaluated at its start and of {n} iterations every {every}; evaluate more often"
+            )
 
 
 def matched(relations: Sequence[str], measure: str, curves: Curves) -> list[dict[str, Any]]:

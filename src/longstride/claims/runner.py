@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from longstride.claims.claim import SPENT, Claim
-from longstride.claims.curves import all_curves, matched, paired_values
+from longstride.claims.curves import all_curves, check_evaluated, matched, paired_values
 from longstride.claims.frozen import check_runs, frozen_at
 from longstride.claims.judging import judge
 from longstride.claims.kept import read_kept, write_kept
@@ -121,6 +121,7 @@ def _run_claim(
         for name in claim.ways.get(under, [under] if under else []):
             if name not in (others := strategies if under in claim.ways else strategies[1:]):
                 raise ConfigError(f"{arm}@{under}: {unknown('strategy', name, others)}")
+    check_evaluated(claim)
     origin = {"commit": commit(), "clean": clean()}
 
     def named(run: str) -> Listener:
@@ -182,6 +183,7 @@ def prepare(
     check_pilot(claim)
     with held(home := folder / claim.name):
         check_seeds(claim)
+        check_evaluated(claim)
         tuned = tune(claim, home, named, jobs)
         return tuned, run_pilot(claim, tuned, home, named, jobs)
 

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from longstride.claims.claim import Claim, nested
+from longstride.claims.curves import check_evaluated
 from longstride.claims.tuning import all_axes, check_seeds
 from longstride.run.experiment import Experiment
 from longstride.run.extrapolation import Extrapolation
@@ -36,7 +37,7 @@ def stages(claim: Claim) -> Mapping[Stage, Load]:
 
     Raises:
         ConfigError: no arm has a setting of the grid; an arm refuses a value of it, what a seed draws, or what it has
-            otherwise while it is tuned.
+            otherwise while it is tuned; one is evaluated too seldom to be read at equal cost.
     """
     found = all_axes(claim)
     for arm, run in claim.arms.items():
@@ -44,6 +45,7 @@ def stages(claim: Claim) -> Mapping[Stage, Load]:
             for value in values:
                 run.replace(**nested({key: value}))
     check_seeds(claim)
+    check_evaluated(claim)
     seeds, tries = len(claim.tuning_seeds), {arm: prod(map(len, of.values())) if of else 0 for arm, of in found.items()}
     # an arm that is tuned at its full length has its pilot among the runs of its tuning
     fresh = [arm for arm, n in tries.items() if claim.tuning or not n]

@@ -83,12 +83,13 @@ def check_seeds(claim: Claim) -> None:
 
 
 def tuning_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Experiment:
-    """The run of an arm on a tuning seed, as long as the claim's own runs where it is `whole`. One that is not needs no
-    evaluation of its start, unless it is chosen by what it gained."""
+    """The run of an arm on a tuning seed, as long as the claim's own runs where it is `whole`. One that is not is
+    evaluated at its end alone, or at its start too where it is chosen by what it gained."""
     run = arm_run(claim, arm, changes if whole else {**changes, **claim.tuning}, seed)
-    if whole or not claim.tuning or not isinstance(run, Recipe) or (claim.tuned_by or claim.measure).startswith(GAINED):
+    if whole or not claim.tuning or not isinstance(run, Recipe):
         return run
-    return run.replace(evaluation={"start": False})
+    gained = (claim.tuned_by or claim.measure).startswith(GAINED)
+    return run.replace(evaluation={"start": gained, "every": run.iterations})
 
 
 def tuning_folder(claim: Claim, home: Path, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Path:

@@ -46,7 +46,7 @@ RECIPE = puzzles.recipe(
     },
 ).replace(engine={"kernels": "auto", "processes": "auto"})
 
-ARM = RECIPE.replace(evaluation={"tasks": 120})
+ARM = RECIPE.replace(evaluation={"tasks": 120, "every": 8})
 _grpo = {"sampler": Groups(), "iterations": 24}
 _three, _four = {"tasks": {"numbers": (3, 3, 3)}}, {"tasks": {"numbers": (4, 4, 4)}}
 _effect = "rlad{0}@abstracting_4_4_by_verifier > grpo{0}@best_of_16_by_verifier"

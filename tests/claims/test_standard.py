@@ -145,7 +145,12 @@ class TestCost:
         assert result["verdict"] == "reproduced"
 
     def test_a_curve_without_evaluations_on_the_way_is_refused_before_anything_is_run(self, tmp_path: Path):
-        rare = claim(cost="samples", equal_cost=True, arms={arm: of.replace(every=4) for arm, of in self.ARMS.items()})
+        rare = claim(
+            cost="samples",
+            equal_cost=True,
+            tuning_seeds=(10, 11),
+            arms={arm: of.replace(every=4) for arm, of in self.ARMS.items()},
+        )
         for judged in (run_claim, prepare, lambda of, _: stages(of)):
             with pytest.raises(ConfigError, match="firm is to be read at equal samples.* of 4 iterations every 4;"):
                 judged(rare, tmp_path)

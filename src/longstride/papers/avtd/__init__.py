@@ -8,7 +8,7 @@ one acts whose error on the held-out transitions is least.
 | place | choice | paper | here |
 |---|---|---|---|
 | plan, roll out | one stream of steps, acted by whoever is least wrong | DeepMind control, Gym | Pendulum-v1, 12 episodes of 200 |
-| data | what is held out | a validation set of transitions | each tenth episode |
+| data | what is held out | a validation set of transitions | each fourth of 12 episodes; before the fourth, the member that nothing regularises acts |
 | value | `Panel`: agents and what regularises each | weight decay, dropout, norms of layers and features, resets | none, norms of layers, squares of weights |
 | value | the error | of each agent's own values and targets | the same, a running mean over updates |
 | policy | `LeastError`: `SAC` for each | SAC | the same |

@@ -225,11 +225,13 @@ class LeastError(Extraction):
         return self.extraction.act(actor.members[best], critic.members[best], state_BS, noise, explore)
 
 
-def panel(critics: Mapping[str, TDCritic], policy: GaussianPolicy, extraction: SAC, data: NStep) -> Level:
-    """A level with one policy for each critic."""
+def panel(
+    critics: Mapping[str, TDCritic], policy: GaussianPolicy, extraction: SAC, data: NStep, held_out: int = 10
+) -> Level:
+    """A level with one policy for each critic; of `held_out` episodes one is held out."""
     return Level(
         data=data,
-        critic=Panel(critics=dict(critics)),
+        critic=Panel(critics=dict(critics), held_out=held_out),
         policy=policy,
         extraction=LeastError(extraction=extraction, count=len(critics)),
     )

@@ -15,7 +15,9 @@ MEMBERS = {
     "decay": PenalisedTD(trunk=PLAIN.trunk, tau=PLAIN.tau, penalty=1e-3),
 }
 EXTRACTION = SAC(temperature=0.1)
-_level = panel(MEMBERS, GaussianPolicy(trunk=pendulum.TRUNK), EXTRACTION, pendulum.DATA)
+HELD_OUT = 4
+"""Of twelve episodes three are held out. Until the first one is, members cannot be told apart and the first one acts."""
+_level = panel(MEMBERS, GaussianPolicy(trunk=pendulum.TRUNK), EXTRACTION, pendulum.DATA, HELD_OUT)
 RECIPE = pendulum.recipe("avtd", PLAIN, GaussianPolicy(trunk=pendulum.TRUNK), EXTRACTION).replace(
     agent=ControlAgent(levels=(_level,), batch=128, critic_lr=1e-3, policy_lr=1e-3),
     phases=({"iterations": 12, "episodes": 1, "utd": 2.0},),

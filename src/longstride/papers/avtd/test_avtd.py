@@ -6,12 +6,22 @@ import torch
 from aiming import Aiming, off_after
 
 from longstride import papers
-from longstride.control import SAC, Batch, ControlEpisode, GaussianPolicy, NStep, TDCritic, TransitionStore
+from longstride.control import (
+    SAC,
+    Batch,
+    ControlEpisode,
+    ControlRecipe,
+    GaussianPolicy,
+    NStep,
+    TDCritic,
+    TransitionStore,
+)
 from longstride.control.learner import ControlLearner
 from longstride.control.noise import RunNoise
 from longstride.core.errors import ConfigError
 from longstride.models.mlp import Trunk
 from longstride.papers.avtd.method import LeastError, Panel, PanelNets, PenalisedTD
+from longstride.papers.avtd.utd import CLAIM
 
 SMALL = Trunk(width=4, depth=1)
 PLAIN, NORM = TDCritic(trunk=SMALL.replace(norm=False)), TDCritic(trunk=SMALL)
@@ -95,7 +105,7 @@ def test_it_aims_in_a_world_of_its_own_and_learns_alone() -> None:
     wide = Trunk(width=16, depth=2, activation="relu")
     critics = {"plain": TDCritic(trunk=wide.replace(norm=False)), "norm": TDCritic(trunk=wide)}
     off, learner = off_after(
-        papers.load("avtd"), Aiming(noise=0.3), updates=80, extraction={"count": 2}, critics=critics
+        papers.load("avtd"), Aiming(noise=0.3), updates=80, extraction={"count": 2}, critics=critics, held_out=10
     )
     assert off < 0.3
     nets = learner.levels[0].critic
@@ -105,3 +115,13 @@ def test_it_aims_in_a_world_of_its_own_and_learns_alone() -> None:
     other.load_state(*learner.state())
     again = other.levels[0].critic
     assert isinstance(again, PanelNets) and torch.equal(again.error, nets.error)
+
+
+def test_an_episode_is_held_out_in_the_first_third_of_a_run() -> None:
+    """Before that, members have no error to be told apart by, and the first one acts."""
+    for name in ("half_avtd", "two_avtd", "eight_avtd"):
+        arm = CLAIM.arms[name]
+        assert isinstance(arm, ControlRecipe)
+        critic = arm.agent.levels[0].critic
+        assert isinstance(critic, Panel)
+        assert 3 * critic.held_out <= sum(phase.iterations * phase.episodes for phase in arm.phases)

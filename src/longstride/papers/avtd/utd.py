@@ -1,8 +1,9 @@
 """AVTD by the number of updates a step, which is the dose; and the claim.
 
 Arms learn to swing up `Pendulum` from as many steps and, at each ratio, as many updates a member. The panel chooses what acts;
-`none` and `norm` are its members alone, so that the panel costs three times their updates, and as many steps. With few updates
-nothing overfits, and there is nothing to choose.
+`none` and `norm` are its members alone, so that the panel costs three times their updates, and as many steps. They learn from
+all twelve episodes, and the members of the panel from nine: each fourth one is held out. With few updates nothing overfits, and
+there is nothing to choose.
 """
 
 from longstride.claims.claim import Claim

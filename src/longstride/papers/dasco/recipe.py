@@ -34,7 +34,11 @@ CLAIM = Claim(
     expected=Ordering(relations=("most_dual > most_one by 0.1",)),
     dose=tuple(f"{of}_dual > {of}_one" for of in _UNEVEN),
     worlds={"tasks.episodes": Between(low=50, high=400, log=True), "tasks.noise": Between(low=0.1, high=0.5)},
-    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
+    # and how much D weighs beside Q: it says other things of a policy that has to look like all of the data
+    grid={
+        "agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2),
+        "agent.levels.0.extraction.weight": (0.1, 0.3, 1.0, 3.0, 10.0),
+    },
     tuning_seeds=(962, 963),
     seeds=tuple(range(660, 676)),
     cost="iterations",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from longstride.claims.tuning import axes
 from longstride.control import (
     Batch,
     ControlAgent,
@@ -20,6 +21,7 @@ from longstride.control.learner import ControlLearner
 from longstride.control.noise import RunNoise
 from longstride.models.mlp import Trunk
 from longstride.papers.dasco.method import Adversarial, AdversarialNets, Supported
+from longstride.papers.dasco.recipe import CLAIM
 
 SMALL = Trunk(width=16, depth=1, norm=False, activation="relu")
 POLICY = GaussianPolicy(trunk=SMALL)
@@ -108,3 +110,8 @@ def test_the_policy_is_the_good_part_of_the_data_and_the_other_generator_the_res
     mine = learner.levels[0].actor.policy.greedy(nothing, RunNoise.seeded(0)).item()
     rest = nets.other.greedy(nothing, RunNoise.seeded(0)).item()
     assert 0.3 < mine < 0.8 and rest < -0.3
+
+
+def test_each_arm_is_tuned_over_how_much_the_discriminator_weighs() -> None:
+    for arm in CLAIM.arms:
+        assert list(axes(CLAIM, arm)) == ["agent.critic_lr", "agent.levels.0.extraction.weight"]

@@ -37,7 +37,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("large_ota > large_hiql by 0.1",)),
     dose=tuple(f"{layout}_ota > {layout}_hiql" for layout in _HORIZONS),
     worlds={"tasks.episodes": Between(low=50, high=200, log=True), "tasks.noise": Between(low=0.3, high=0.7)},
-    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
+    grid={"agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2)},
     tuning_seeds=(950, 951),
     seeds=tuple(range(560, 576)),
     cost="iterations",

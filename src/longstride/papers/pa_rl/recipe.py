@@ -76,7 +76,7 @@ CLAIM = Claim(
     ),
     dose=tuple(f"{noise}_flow_imitated > {noise}_flow_ranked" for noise in _NOISE),
     worlds={"tasks.episodes": Between(low=40, high=160, log=True), "tasks.wandering": Between(low=0.0, high=0.3)},
-    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
+    grid={"agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2)},
     tuning_seeds=(950, 951),
     seeds=tuple(range(600, 616)),
     cost="iterations",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers import rows_of
 
+from longstride.claims.tuning import axes
 from longstride.control import (
     BehaviourCloning,
     ControlAgent,
@@ -31,6 +32,7 @@ from longstride.control.recorded import write
 from longstride.core.errors import RunError
 from longstride.curriculum import Fixed
 from longstride.models.mlp import Trunk
+from longstride.papers.ptr.recipe import CLAIM
 
 
 class Lever(VectorEnv):
@@ -142,3 +144,9 @@ def test_several_files_are_data_and_one_is_demonstrations(tmp_path: Path) -> Non
     tasks = GymnasiumTasks(id="Pendulum-v1", data=tuple(names[:2]), demonstrations=names[2])
     assert [e.observation[0, 0] for e in tasks.dataset(0)] == [0, 1]
     assert [e.observation[0, 0] for e in tasks.demonstrated(0)] == [2]
+
+
+def test_a_policy_that_is_only_cloned_is_tuned_over_the_rate_that_moves_it() -> None:
+    assert {arm: list(axes(CLAIM, arm)) for arm in CLAIM.arms} == {
+        arm: ["agent.policy_lr" if arm.endswith("cloned") else "agent.critic_lr"] for arm in CLAIM.arms
+    }

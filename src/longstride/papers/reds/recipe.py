@@ -34,7 +34,12 @@ CLAIM = Claim(
     expected=Ordering(relations=("most_reds > most_cql by 0.1",)),
     dose=tuple(f"{of}_reds > {of}_cql" for of in _UNEVEN),
     worlds={"tasks.episodes": Between(low=50, high=400, log=True), "tasks.noise": Between(low=0.1, high=0.5)},
-    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
+    # and how conservative each is: half of the weight is rho's, so that CQL of the same weight lowers the policy's actions
+    # twice as much
+    grid={
+        "agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2),
+        "agent.levels.0.critic.conservative.weight": (0.1, 0.3, 1.0, 3.0, 10.0),
+    },
     tuning_seeds=(948, 949),
     seeds=tuple(range(580, 596)),
     cost="iterations",

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from longstride.claims.tuning import axes
 from longstride.control import Batch, Conservative, GaussianPolicy, PointMaze, TransitionStore
 from longstride.control.conservative import gap
 from longstride.control.critics import QEnsemble
@@ -13,6 +14,7 @@ from longstride.control.noise import RunNoise
 from longstride.models.heads import Scalar
 from longstride.models.mlp import MLP, Trunk
 from longstride.papers.reds.method import MinedNets, Reweighted
+from longstride.papers.reds.recipe import CLAIM
 
 SMALL = Trunk(width=8, depth=1)
 CRITIC = Reweighted(trunk=SMALL, rho=GaussianPolicy(trunk=SMALL), conservative=Conservative(actions=3), temperature=0.5)
@@ -119,3 +121,9 @@ def test_uneven_walks_vary_in_one_half_of_the_maze() -> None:
     (even_right, even_left), (right, left) = spread(0.0), spread(0.8)
     assert even_right < 1e-3 and even_left < 1e-3
     assert right > 0.2 and left < 1e-3
+
+
+def test_each_arm_is_tuned_over_how_conservative_it_is() -> None:
+    """With half of the weight on actions of rho, CQL of the same weight would lower the policy's twice as much."""
+    for arm in CLAIM.arms:
+        assert list(axes(CLAIM, arm)) == ["agent.critic_lr", "agent.levels.0.critic.conservative.weight"]

@@ -59,12 +59,13 @@ CLAIM = Claim(
         )
         for layout, horizon in _HORIZONS.items()
         for name, agent in _agents.items()
+        if (layout, name) != ("umaze", "hiql")
     },
     expected=Ordering(relations=("large_saw > large_flat by 0.1",)),
     dose=tuple(f"{layout}_saw > {layout}_flat" for layout in _HORIZONS),
     reported=Ordering(relations=("large_saw > large_hiql", "medium_saw > medium_hiql")),
     worlds={"tasks.episodes": Between(low=50, high=200, log=True), "tasks.noise": Between(low=0.3, high=0.7)},
-    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
+    grid={"agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2)},
     tuning_seeds=(950, 951),
     seeds=tuple(range(640, 656)),
     cost="iterations",

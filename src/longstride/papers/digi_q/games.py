@@ -11,6 +11,9 @@ that was not taken.
 | `filtered` | none | what was done in games that were won |
 | `trained` | features that are trained with it | the best of 16 in each turn |
 
+`weighted` and `filtered` learn in batches of 64 turns, the others of 256. Proposals take no step of a game, so that what is spent is
+counted in steps and not in tokens.
+
 Deviations: those of `digi_q`.
 """
 
@@ -56,6 +59,6 @@ CLAIM = Claim(
     reported=Ordering(relations=("digi_q > weighted", "weighted > filtered", "digi_q > trained")),
     seeds=tuple(range(2100, 2112)),
     tuning_seeds=(951, 952),
-    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (4e-5, 1.3e-4, 4e-4, 1.3e-3, 4e-3)},
     cost="env_steps",
 )

@@ -10,6 +10,7 @@ from elsewhere import train_elsewhere
 from helpers import make_task, make_trajectory, make_turn, rows_of
 from pydantic import ValidationError
 
+from longstride.claims.tuning import axes
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.task import DIFFICULTIES
@@ -22,8 +23,10 @@ from longstride.learner.critics import Moves, StoredEstimates
 from longstride.models.load import load_policy
 from longstride.models.tiny import words_of
 from longstride.papers.lmrl_gym.method import ExpectileQ
+from longstride.papers.lmrl_gym.recipe import CLAIM
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
+from longstride.run.recipe import Recipe
 
 LAYOUT = (
     "#########",
@@ -200,3 +203,14 @@ def test_a_model_and_tasks_of_ones_own_learn_from_a_stored_run(tmp_path: Path) -
     stored = train_elsewhere("lmrl_gym/filtered", tmp_path / "other", *own[:2], own[-1], f"stored_run={live}")
     (filtered,) = rows_of(stored, "train")
     assert row["action_value_loss"] > 0 and row["trained_turns"] > filtered["trained_turns"] > 0
+
+
+def test_rates_that_arms_are_tuned_over_span_two_decades() -> None:
+    for arm in CLAIM.arms:
+        rates = axes(CLAIM, arm)["learner.lr"]
+        assert max(rates) >= 100 * min(rates)
+
+
+def test_cloning_the_walks_that_arrived_takes_smaller_batches_of_fewer_turns() -> None:
+    found = {name: arm.learner.batch_samples for name, arm in CLAIM.arms.items() if isinstance(arm, Recipe)}
+    assert found == {name: 64 if name.endswith("filtered") else 256 for name in CLAIM.arms}

@@ -1,7 +1,7 @@
 """AVTD in any Gymnasium environment whose actions are a box: members of a panel, many updates to a step.
 
 Members are critics of any settings: `agent.levels.0.critic.critics={none={...},norm={...}}`, as many as
-`agent.levels.0.extraction.count`.
+`agent.levels.0.extraction.count`. Longer runs may hold out less: `agent.levels.0.critic.held_out=10`.
 """
 
 from longstride.control import SAC, ControlAgent, GaussianPolicy

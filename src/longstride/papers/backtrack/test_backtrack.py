@@ -9,6 +9,7 @@ import pytest
 from elsewhere import train_elsewhere
 from helpers import make_trajectory, make_turn, rows_of, run_stages
 
+from longstride.claims.claim import Claim
 from longstride.core.budget import Budget, StopReason
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles import Countdown, LayeredPath, Sudoku
@@ -18,6 +19,7 @@ from longstride.envs.puzzles.sudoku import Grid
 from longstride.envs.text import said, thought_of
 from longstride.papers.backtrack.method import CountdownTree, SearchTraces, SudokuTree, WithinTokens
 from longstride.papers.backtrack.recipe import CLAIM
+from longstride.papers.backtrack.sudoku import CLAIM as SUDOKU
 from longstride.rollout import Plan, ScriptedPlayer
 
 TASKS = (Countdown(numbers=(2, 3, 3), largest=10, most=30), Sudoku(blanks=(4, 8, 10)))
@@ -118,9 +120,23 @@ def test_attempts_follow_one_another_until_the_tokens_of_a_task_are_sampled() ->
 
 def test_arms_differ_in_what_was_shown() -> None:
     shown = "cloning.demonstrations.demonstrators"
-    assert CLAIM.changes("direct") == {f"{shown}.style": "direct"}
+    assert {*CLAIM.changes("direct")} == {f"{shown}.style", "evaluation.strategies"}
     assert CLAIM.changes("brief") == {f"{shown}.skips": 0.5}
     assert {*CLAIM.changes("one_step_search")} == {"tasks.numbers", f"{shown}.tasks.numbers"}
+
+
+@pytest.mark.parametrize("claim", [CLAIM, SUDOKU], ids=["countdown", "sudoku"])
+def test_sides_are_read_where_they_have_spent_alike_and_tuned_by_the_way_that_they_are_compared_along(
+    claim: Claim,
+) -> None:
+    assert claim.equal_cost and claim.cost == "spent_tokens"
+    for arm, run in claim.arms.items():
+        first = "within_256_tokens_by_verifier" if arm.endswith("direct") else "direct_256_tokens"
+        assert run.strategies[0] == first and {*run.strategies} == {name for way in claim.ways.values() for name in way}
+        evaluation = run.as_data()["evaluation"]
+        assert (evaluation["tasks"], evaluation["start"]) == (300, False), "all on the same tasks, once"
+    sides = [side for relation in claim.relations for side in relation[:2]]
+    assert {side.partition("@")[2] for side in sides} == {*claim.ways}, "nothing is read along what training spent"
 
 
 def test_an_own_model_with_own_tasks_and_traces_by_settings_alone(tmp_path: Path) -> None:

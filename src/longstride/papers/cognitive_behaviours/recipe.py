@@ -46,7 +46,7 @@ CLAIM = Claim(
     name="cognitive_behaviours",
     paper="arXiv 2503.01307, abstract, and the released code",
     statement="After as much reinforcement learning, a model that was primed with behaviours in wrong solutions has more "
-    "success than one that was primed with right answers after as many tokens that say nothing.",
+    "success than one that was primed with right answers after as many tokens that say nothing, or after none.",
     recipe=RECIPE,
     arms={
         "right": RECIPE,
@@ -63,6 +63,6 @@ CLAIM = Claim(
     reported=Ordering(relations=("right > wrong", "right > single", "wrong > single", "right > filler in said_again")),
     seeds=tuple(range(1040, 1048)),
     tuning_seeds=(940, 941),
-    grid={"learner.lr": (2e-4, 5e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (5e-5, 1.5e-4, 5e-4, 1.5e-3, 5e-3)},
     cost="env_steps",
 )

@@ -14,8 +14,8 @@ from longstride.stats import Ordering
 LABELS = 192
 """Labels that RL is given, each for a group of eight."""
 
-RATES = (2e-4, 5e-4, 1e-3, 2e-3, 4e-3)
-"""That arms are tuned over, of RL and of fine-tuning."""
+RATES, LABEL_RATES = (5e-5, 1.5e-4, 5e-4, 1.5e-3, 5e-3), (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+"""That arms are tuned over, of RL and of fine-tuning: two decades around the recipe's."""
 
 RECIPE = puzzles.recipe(
     "moderation",
@@ -65,7 +65,7 @@ CLAIM = Claim(
     tuning_seeds=(960, 961),
     grid={
         **{f"{arm}: learner.lr": RATES for arm in ("rl", "named_rl")},
-        **{f"{arm}: cloning.learner.lr": RATES for arm in ("labels", "labels_10", "named_labels_10")},
+        **{f"{arm}: cloning.learner.lr": LABEL_RATES for arm in ("labels", "labels_10", "named_labels_10")},
     },
     cost="env_steps",
 )

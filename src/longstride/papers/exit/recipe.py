@@ -58,7 +58,7 @@ CLAIM = Claim(
     reported=Ordering(relations=("exit > any", "exit > exit@direct_1_turns", "first > exit@direct_1_turns")),
     seeds=tuple(range(1400, 1412)),
     tuning_seeds=(940, 941),
-    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (4e-5, 1.2e-4, 4e-4, 1.2e-3, 4e-3)},
     tuning={"iterations": 8, "evaluation.every": 8},
     cost="sampled_tokens",
     equal_cost=True,

@@ -74,7 +74,7 @@ class Interventions(Sampler):
 
     def _begun(self, chat: Codec, group: Sequence[Trajectory]) -> _Search | None:
         """The search in the first failed answer of a group; None without one."""
-        failed = next((t for t in group if t.turns and not t.success), None)
+        failed = next((t for t in group if t.turns and not (t.success or t.stop.failed)), None)
         if failed is None:
             return None
         ends = [k for k in cuts(chat, failed.turns[0].ids, (self.mark,)) if k]

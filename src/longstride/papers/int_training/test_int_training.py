@@ -24,6 +24,7 @@ from longstride.envs.puzzles import ModularChain
 from longstride.papers.int_training.method import INTERVENTION, PREFIX, PROBE, Interventions, Spliced
 from longstride.papers.int_training.recipe import CLAIM
 from longstride.rollout import Plan
+from longstride.rollout.episode import set_failure
 
 CHAT = word_chat("a b c d e x ; end")
 RIGHT = CHAT.encode("a ; b ; c ; d ; e end")
@@ -97,6 +98,17 @@ def test_the_last_step_has_the_result_in_it_and_is_no_intervention() -> None:
     assert noted(episodes) == {PREFIX: [], INTERVENTION: []}
 
 
+def test_an_answer_that_infrastructure_ended_has_no_error_to_be_found() -> None:
+    def play(plan: Plan) -> Trajectory:
+        t = played(plan, CHAT.encode("a ; b ; x end"), 0.0)
+        set_failure(t, "no environment", 1)
+        return t
+
+    planner = make_planner(ModularChain(), episodes=2, size=2, chat=CHAT, budget=Budget(turns=1, turn_tokens=20))
+    stages, _ = run_stages(Interventions().plan(planner), play)
+    assert len(stages) == 1
+
+
 def test_after_the_first_iterations_groups_alone_are_played() -> None:
     stages, _ = search("a ; b ; x ; d ; e end", [False, True, True, True, True], iteration=2)
     assert len(stages) == 1
@@ -125,3 +137,5 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path
 def test_arms_differ_in_what_comes_before_rl_and_in_the_steps_of_answers() -> None:
     assert set(CLAIM.changes("rl")) == {"sampler", "credit", "loss", "objectives", "iterations"}
     assert list(CLAIM.changes("no_prefix")) == ["credit.prefix"] and list(CLAIM.changes("int_2")) == ["tasks.lengths"]
+    (rates,) = CLAIM.grid.values()
+    assert max(rates) / min(rates) == pytest.approx(100), "two decades"

@@ -56,7 +56,7 @@ CLAIM = Claim(
     name="rao",
     paper="arXiv 2605.06639, abstract",
     statement="By equal sampled tokens of training, a policy that delegates to new instances of itself ends with more success than one that does "
-    "all in one context, by the more the more a task takes, and no more where all fits in a context.",
+    "all in one context, and by the more the more a task takes.",
     recipe=RECIPE,
     arms={
         "recursive": RECIPE,
@@ -69,7 +69,7 @@ CLAIM = Claim(
     reported=Ordering(relations=("recursive > no_bonus", "recursive > unweighted")),
     seeds=tuple(range(2120, 2132)),
     tuning_seeds=(995, 996),
-    grid={"learner.lr": (2e-4, 5e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
     cost="sampled_tokens",
     equal_cost=True,
 )

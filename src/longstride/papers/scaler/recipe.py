@@ -73,7 +73,7 @@ CLAIM = Claim(
     reported=Ordering(relations=("beyond > beyond_kept",)),
     seeds=tuple(range(1300, 1312)),
     tuning_seeds=(930, 931),
-    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (4e-5, 1.2e-4, 4e-4, 1.2e-3, 4e-3)},
     tuning={"iterations": 8, "evaluation.every": 8},
     cost="sampled_tokens",
     equal_cost=True,

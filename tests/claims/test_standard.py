@@ -100,6 +100,19 @@ class TestTuning:
         assert result["effects"][0]["verdict"] == "reproduced" and result["verdict"] == "undecided"
         assert result["because"][0] == "slips is at its best at an end of the grid, method.rate=0.1"
 
+    def test_where_the_lowest_is_best_the_weaker_side_stands_on_the_left(self):
+        lowest = CLAIM.replace(lower_is_better=True)
+        assert CLAIM.weaker == ["slips"] and lowest.weaker == ["firm"]
+        assert lowest.replace(tuned_by="samples").weaker == ["slips"]  # what is compared is best when highest
+        curves = {
+            arm: [[{"iterations": 0, "values": {"success": [end, end]}}]] * 5
+            for arm, end in {"firm": 0.9, "slips": 0.2, "hardly": 0.5, "more": 0.49}.items()
+        }
+        for end, why in (("firm", ["firm is at its best at an end of the grid, rate=1.9"]), ("slips", [])):
+            ends = {a: {"chosen": {"rate": 1.9}, "ends": ["rate"] * (a == end), "tried": []} for a in curves}
+            found = judge(lowest.replace(cost=""), curves, ends, range(5))
+            assert found["because"] == why and found["verdict"] == ("undecided" if why else "reproduced")
+
     def test_too_few_seeds_are_named_as_what_forbids_a_verdict(self, tmp_path: Path):
         result = run_claim(CLAIM, tmp_path, seeds=(0, 1, 2))
         assert result["verdict"] == "undecided"

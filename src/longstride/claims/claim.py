@@ -140,6 +140,16 @@ class Claim(Component):
         return list(dict.fromkeys([self.measure, *filter(None, named)]))
 
     @property
+    def weaker(self) -> list[str]:
+        """The arms over which an effect is expected, each once: the right sides of what is expected, or the left ones
+        where a relation is in the measure that arms are tuned by and the lowest is best, as in `dpo > inpo` of errors.
+        """
+        tuned = self.tuned_by or self.measure
+        low = [self.lower_is_better and (r.measure or self.measure) == tuned for r in self.expected.parsed]
+        sides = [r.better if best else r.worse for r, best in zip(self.expected.parsed, low, strict=True)]
+        return list(dict.fromkeys(side.partition("@")[0] for side in sides))
+
+    @property
     def design(self) -> dict[str, Any]:
         """How it is held to be fair, as plain data: what is left at its default is left out."""
         data, plain = self.as_data(), type(self).model_fields

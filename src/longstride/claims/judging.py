@@ -155,10 +155,9 @@ def _unequal(claim: Claim, costs: Mapping[str, float]) -> list[str]:
 
 def _at_ends(claim: Claim, tuned: Tuned) -> list[str]:
     """Where an effect is over an arm that could be tuned further."""
-    weaker = dict.fromkeys(relation.worse.partition("@")[0] for relation in claim.expected.parsed)
     return [
         f"{arm} is at its best at an end of the grid, {key}={tuned[arm]['chosen'][key]}"
-        for arm in weaker
+        for arm in claim.weaker
         for key in tuned[arm]["ends"]
     ]
 

@@ -116,9 +116,8 @@ def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) 
         RunError: see `Experiment.train`.
     """
     found = all_axes(claim)
-    weaker = dict.fromkeys(relation.worse.partition("@")[0] for relation in claim.expected.parsed)
     runs = {}
-    for arm in dict.fromkeys([*weaker, *found]):
+    for arm in dict.fromkeys([*claim.weaker, *found]):
         for values in product(*found[arm].values()) if found[arm] else ():
             changes = dict(zip(found[arm], values, strict=True))
             for seed in claim.tuning_seeds:

@@ -42,8 +42,8 @@ class Preference(Component):
         """The chance of each pair's first one to be preferred; None where that could not be judged."""
 
     def champions(self, played: Trajectory) -> list[Trajectory]:
-        """Episodes of the same task that nobody played, among which there is one that beats a given policy as often as
-        any answer can; none where that is not known."""
+        """Episodes of the same task, of which one beats a given policy as often as any answer can; none where that is
+        not known. `played` is the best episode that the policy played."""
         return []
 
 
@@ -98,7 +98,11 @@ class InTurn(Preference):
         return {1: self.sure, self.kinds - 1: 1 - self.sure}.get(ahead, 0.5)
 
     def champions(self, played: Trajectory) -> list[Trajectory]:
-        return [replace(played, answer=str(kind), reward=1.0) for kind in range(self.kinds)]
+        """Of each kind a wrong answer, for there always is one, and the right one, which is of one kind alone, where
+        `played` is it. Where it is not, nothing says of which kind that would be, and each is taken for it."""
+        known = played.reward >= 1.0
+        kinds = [replace(played, answer=str(kind), reward=float(not known)) for kind in range(self.kinds)]
+        return [*kinds, played] if known else kinds
 
 
 class AskedPair(Preference):

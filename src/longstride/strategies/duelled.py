@@ -49,7 +49,8 @@ class Duelled(Strategy):
         """Of the policy that gave these answers to a task; None without any, or where nothing could be judged."""
         if not played:
             return None
-        rivals = [*self.preference.champions(played[0]), *played]
+        best = max(played, key=lambda t: t.reward)  # a right answer says of which kind right ones are
+        rivals = [*self.preference.champions(best), *played]
         chances = self.preference([(rival, t) for rival in rivals for t in played])
         rows = [chances[k : k + len(played)] for k in range(0, len(chances), len(played))]
         wins = [fmean(known) for row in rows if (known := [c for c in row if c is not None])]

@@ -32,7 +32,7 @@ CLAIM = Claim(
     seeds=tuple(range(1200, 1212)),
     tuning_seeds=(920, 921),
     grid={
-        "learner.lr": (1e-4, 3e-4, 6e-4, 1.2e-3, 2.4e-3),
+        "learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         **{f"dpo_{n}: loss.beta": (0.1, 0.3, 1.0, 3.0, 10.0) for n in (25, 50, 75, 100)},
         **{f"inpo_{n}: loss.tau": (0.1, 0.3, 1.0, 3.0, 10.0) for n in (25, 50, 75, 100)},
     },

@@ -49,7 +49,7 @@ CLAIM = Claim(
     reported=Ordering(relations=("brpo > brpo_base", "brpo > grpo in success")),
     seeds=tuple(range(1200, 1212)),
     tuning_seeds=(920, 921),
-    grid={"learner.lr": (1e-4, 3e-4, 6e-4, 1.2e-3, 2.4e-3)},
+    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuning={"iterations": 8},
     cost="sampled_tokens",
     equal_cost=True,

@@ -33,10 +33,10 @@ CLAIM = Claim(
     expected=Ordering(relations=("aipo_8 > uncorrected_8 by 0.02",)),
     # the older its samples, the more there is to correct
     dose=("aipo_1 > uncorrected_1", "aipo_4 > uncorrected_4", "aipo_8 > uncorrected_8"),
-    reported=Ordering(relations=("aipo_8 > clipped_8", "aipo_0 > aipo_8")),
+    reported=Ordering(relations=("aipo_8 > clipped_8", "aipo_0 > aipo_8", "aipo_0 > uncorrected_0")),
     seeds=tuple(range(1200, 1212)),
     tuning_seeds=(920, 921),
-    grid={"learner.lr": (1e-4, 3e-4, 6e-4, 1.2e-3, 2.4e-3)},
+    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuning={"iterations": 12},
     cost="env_steps",
 )

@@ -57,7 +57,7 @@ CLAIM = Claim(
     reported=Ordering(relations=("swept > swept@power in closer", "swept > swept@power")),
     seeds=tuple(range(420, 432)),
     tuning_seeds=(930, 931),
-    grid={"run.learner.lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"run.learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
     tuned_by="reached",
     cost="env_steps",
 )

@@ -47,7 +47,7 @@ CLAIM = Claim(
     reported=Ordering(relations=("run > run@sigmoid in within",)),
     seeds=tuple(range(452, 462)),
     tuning_seeds=(930, 931),
-    grid={"run.learner.lr": (1e-4, 3e-4, 6e-4, 1e-3, 2e-3)},
+    grid={"run.learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuned_by="reached",
     lower_is_better=True,
     cost="env_steps",

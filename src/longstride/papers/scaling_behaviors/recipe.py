@@ -48,6 +48,6 @@ CLAIM = Claim(
     reported=Ordering(relations=("once > reuse_5", "once > reuse_25")),
     seeds=tuple(range(440, 452)),
     tuning_seeds=(930, 931),
-    grid={"learner.lr": (1e-4, 3e-4, 6e-4, 1e-3, 2e-3)},
+    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     cost="env_steps",
 )

@@ -10,7 +10,7 @@ midpoint settle neither.
 | draw | `NoPositiveResampling` | prompts solved in 0.9 of their rollouts are left out for good | the same, of tasks that come again |
 | filter | groups without variance | dropped | `MixedGroups` |
 | credit | group-relative | (r - mean) / deviation of the batch's r - mean (section 4), 16 rollouts | the same |
-| update | `CISPO` | mean by prompt, samples up to 8 versions old, logits in float32 | the same, one step on fresh samples |
+| update | `CISPO` | mean by prompt, samples up to 8 versions old, logits in float32 | the same, one pass over fresh samples |
 | measure | held-out success | mean of 16 rollouts on 1,000 problems | once on 200 |
 | fit | `Sigmoid` | without the first 1,500 of 100,000 GPU hours; grid over A and C_mid, then B | `--since`, by variable projection |
 | predict | the end from the first half | 100,000 GPU hours from 50,000 | the second half of 30 iterations from the first |

@@ -58,7 +58,7 @@ CLAIM = Claim(
     reported=Ordering(relations=("run > run@power in within",)),
     seeds=tuple(range(400, 410)),
     tuning_seeds=(930, 931),
-    grid={"run.learner.lr": (1e-4, 3e-4, 6e-4, 1e-3, 2e-3)},
+    grid={"run.learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuned_by="reached",
     cost="env_steps",
     scale=(-1.0, 1.0),

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from longstride.claims.stages import stages
 from longstride.core.budget import Budget, StopReason
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
@@ -22,11 +23,12 @@ from longstride.methods.base import ADVANTAGES, REFERENCE
 from longstride.methods.kl import MovingAverage
 from longstride.models.load import load_policy
 from longstride.papers.t1.method import AnchoredReinforce, Penalised
-from longstride.papers.t1.recipe import RECIPE
+from longstride.papers.t1.recipe import CLAIM, RECIPE
 from longstride.rollout.episode import set_verdict
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.loop import train
 from longstride.run.policies import load_run
+from longstride.run.recipe import Recipe
 
 TASK = Task(id="t", source="s", goal="g", start="s", evaluator={"type": "answer", "reference": "4"})
 CREDIT = GroupRelative(baseline="leave_one_out", normalize="none")
@@ -207,3 +209,14 @@ def test_a_moving_anchor_is_nearer_to_the_policy_than_a_fixed_one(tmp_path: Path
     moving, fixed = kls(tmp_path / "moving"), kls(tmp_path / "fixed")
     assert moving[0] == fixed[0] == pytest.approx(0, abs=1e-6)  # both are the start
     assert 0 < moving[1] < fixed[1]
+
+
+def test_arms_of_the_claim_are_equally_long_and_differ_in_how_far_their_anchor_goes() -> None:
+    """A control whose arms run shorter than those of the effect is void, whatever comes of it."""
+    stages(CLAIM)
+    gone: dict[str, float] = {}
+    for name, arm in CLAIM.arms.items():
+        assert isinstance(arm, Recipe) and arm.iterations == CLAIM.recipe.iterations and arm.loss.kl is not None
+        gone[name] = 1 - (1 - arm.loss.kl.anchor.step(1)) ** arm.iterations
+    assert gone == pytest.approx({"moving": 0.985, "fixed": 0, "moving_0.99": 0.331, "moving_0.97": 0.704}, abs=1e-3)
+    assert all(set(CLAIM.changes(arm)) <= {"loss.kl.anchor", "loss.kl.anchor.decay"} for arm in CLAIM.arms)

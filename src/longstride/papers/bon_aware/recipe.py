@@ -15,7 +15,7 @@ RECIPE = puzzles.recipe(
     evaluation={"attempts": 16, "tasks": 60},
 )
 
-ARM = RECIPE.replace(iterations=24, evaluation={"every": 24, "tasks": 200})
+ARM = RECIPE.replace(iterations=24, evaluation={"every": 8, "tasks": 200})
 
 
 def _of(n: int) -> dict[str, PassAtN]:
@@ -26,7 +26,7 @@ CLAIM = Claim(
     name="bon_aware",
     paper="arXiv 2412.15287, section 5.2",
     statement="Trained for the best of 16, a policy solves more tasks with 16 answers than one that was trained for a "
-    "single answer, each at its own best rate.",
+    "single answer on as many tokens, each at its own best rate.",
     recipe=ARM,
     arms={"best_of_16": ARM, **{f"best_of_{n}": ARM.replace(**_of(n)) for n in (1, 2, 4)}},
     measure="pass@16",
@@ -39,4 +39,5 @@ CLAIM = Claim(
     grid={"learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
     tuning={"iterations": 8},
     cost="sampled_tokens",
+    equal_cost=True,  # how long answers become is up to what is paid for
 )

@@ -8,12 +8,15 @@ from elsewhere import train_elsewhere
 from enumerated import ascent
 from helpers import rows_of
 
+from longstride.claims.stages import stages
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError
 from longstride.exact.answers import Answers
 from longstride.methods import Constant, GroupRelative, Reinforce
 from longstride.papers.bon_aware.exact import CHANCES, RECIPE
 from longstride.papers.bon_aware.method import PassAtN
+from longstride.papers.bon_aware.recipe import CLAIM
+from longstride.run.recipe import Recipe
 
 PLAIN = Reinforce(aggregation=Constant(per="episode"))
 PROBLEM = Answers(tasks=((0.35,),), vocabulary=3)
@@ -86,3 +89,10 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path
     run = train_elsewhere("bon_aware", tmp_path, "credit.n=3", "evaluation.attempts=4")
     assert any(row["grad_norm"] > 0 for row in rows_of(run, "train"))
     assert {"pass@2", "pass@4"} <= set(rows_of(run, "eval")[-1]["measures"])
+
+
+def test_the_claim_is_read_at_equal_tokens_and_measures_what_it_compares() -> None:
+    stages(CLAIM)
+    assert CLAIM.equal_cost and CLAIM.cost == "sampled_tokens"
+    for arm in CLAIM.arms.values():
+        assert isinstance(arm, Recipe) and arm.evaluation.attempts == 16 and arm.iterations == 3 * arm.evaluation.every

@@ -37,7 +37,8 @@ ONE_TURN = {"tasks": ModularChain(), "cloning": None, "budget": _once, "test_bud
 CLAIM = Claim(
     name="archer",
     paper="arXiv 2402.19446, section 5 and figure 3",
-    statement="After as many episodes of a game of several turns, ArCHer solves more of it than REINFORCE.",
+    statement="After as many turns of a game of several, ArCHer solves more of it than REINFORCE, each at its own best "
+    "rate.",
     recipe=RECIPE,
     arms={
         "archer": RECIPE,
@@ -48,8 +49,9 @@ CLAIM = Claim(
     },
     expected=Ordering(relations=("archer > reinforce by 0.05",)),
     control=Ordering(relations=("one_turn_archer > one_turn_reinforce by 0.05",)),  # no turns to tell apart
+    reported=Ordering(relations=("one_proposal > reinforce", "archer > one_proposal")),
     tuning_seeds=(971, 972),
-    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 2e-3)},
+    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuning={"iterations": 10, "evaluation.every": 10},
     cost="env_steps",
     equal_cost=True,

@@ -20,6 +20,13 @@ stands for the paper's fine-tuned start. An answer has about 40 tokens here and 
 needs a larger coefficient. The paper's decay and entropy coefficient were not found. Samples at temperature 1.2 are not
 weighed anew for the policy at 1. The paper leaves out prompts that its start solves more than 3 times in 10; what it
 says of success by length of a thought can be measured with `strategies.anytime`.
+
+On your own model and tasks, which need a verifier alone:
+
+    longstride train t1 model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6 \\
+        loss.kl.coefficient=2e-4 budget.turn_tokens=1024 test_budget.turn_tokens=1024
+
+`reward.ngram` and `reward.times` say what is repetition. An iteration is one step, whatever its size.
 """
 
 from longstride.papers.card import Paper

@@ -19,6 +19,11 @@ Fresh seed 5, 600 held-out games: 0.71 to 0.84 in 150 s of CPU; 0.86 with one pr
 0.87. In a place Q correlates with rollouts by 0.3 after 1500 episodes, 0.7 after 4600 (Q less V: 0.1, 0.4; seed 0). The
 claim is not frozen and has not been run: at this rate 50 runs of tuning, 10 of its pilot and 50 of its own take three and
 a half hours of one core.
+
+On your own model and tasks of several turns; the encoder is of the model's tokenizer:
+
+    longstride train archer model=Qwen/Qwen3-0.6B critic.encoder=Qwen/Qwen3-0.6B cloning= tasks.type=my_module:MyTasks \\
+        budget.turns=20 budget.turn_tokens=256 test_budget.turns=20 test_budget.turn_tokens=256 learner.lr=1e-6 critic.lr=2e-5
 """
 
 from longstride.papers.card import Paper

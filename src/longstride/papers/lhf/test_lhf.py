@@ -2,11 +2,13 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import make_trajectory, rows_of
 from hidden_lamp import save_model, small
 
+from longstride.claims.tuning import tuning_run
 from longstride.models.chat import ChatFormat
 from longstride.models.tiny import build_tokenizer
 from longstride.papers.lhf.method import ImprovingAndStable
@@ -69,3 +71,11 @@ def test_an_own_model_of_another_architecture_and_an_own_world_by_settings_alone
 def test_arms_differ_in_the_filter_and_in_the_share_of_noise() -> None:
     assert list(CLAIM.changes("all")) == ["cloning.demonstrations.filter"]
     assert "cloning.demonstrations.learner.weights" in CLAIM.changes("filtered_0")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_rate_falls_to_the_end_of_short_runs_of_tuning_too(whole: bool) -> None:
+    run: Any = tuning_run(CLAIM, "all", {"cloning.learner.lr": 2e-3}, 900, whole)
+    own, histories = run.cloning.learner, run.cloning.episodes // run.trial.episodes
+    assert own.epochs == (4 if whole else 2) and own.lr == 2e-3
+    assert own.decay_steps == own.epochs * histories // own.batch_samples

@@ -11,7 +11,8 @@ from longstride.core.errors import EnvFailure, TaskError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.hidden import Bandit, Bandits, Corridor, Corridors, DarkRoom, DarkRooms, LinearBandits
-from longstride.envs.hidden.base import HiddenEnv, HiddenWorlds, rule_of
+from longstride.envs.hidden.base import HiddenEnv, HiddenWorlds, Rule, rule_of
+from longstride.rollout.hidden import ShareOfMost
 
 WORLDS: list[HiddenWorlds] = [
     Bandits(),
@@ -132,6 +133,23 @@ def test_regret_of_a_bandit_is_of_the_arms_and_not_of_their_luck() -> None:
     assert bandit.regret(make_trajectory(turns)) == 0.5
     corridor = Corridor(turns=2, rooms=("hall", "attic"), doors=("red", "blue"), way=(0, 1))
     assert corridor.regret(make_trajectory([make_turn(action="red", reward=0.0)])) == 1.0
+
+
+def test_of_what_can_be_earned_an_episode_has_a_share_whatever_its_world_pays() -> None:
+    from helpers import make_task, make_trajectory, make_turn
+
+    def share(world: HiddenWorlds, rule: Rule, *turns: Any) -> float | None:
+        task = world.sample(random.Random(0), 1)[0].model_copy(update={"meta": rule.model_dump(mode="json")})
+        return ShareOfMost()(make_trajectory(list(turns), task=task))
+
+    bandit = Bandit(turns=3, chances=(0.25, 0.75))
+    arms = [make_turn(action=arm, reward=r) for arm, r in (("a", 1.0), ("b", 0.0), ("b", 1.0))]
+    assert share(Bandits(), bandit, *arms) == pytest.approx(2 / 2.25)
+    room = DarkRoom(turns=4, size=3, begin=(0, 0), target=(1, 0))
+    assert share(DarkRooms(), room, make_turn(reward=1.0), make_turn(reward=1.0)) == 0.5
+    corridor = Corridor(turns=1, rooms=("hall", "attic"), doors=("red", "blue"), way=(0, 1))
+    assert share(Corridors(), corridor, make_turn(action="red")) is None, "nothing can be earned in so few turns"
+    assert ShareOfMost()(make_trajectory(1, task=make_task())) is None
 
 
 def test_arms_of_a_linear_bandit_say_something_of_each_other() -> None:

@@ -12,3 +12,12 @@ class Regret(Measure):
     def __call__(self, trajectory: Trajectory) -> float | None:
         rule = rule_of(trajectory.task)
         return rule and rule.regret(trajectory)
+
+
+class ShareOfMost(Measure):
+    """What an episode earned, by what who knows the rule earns in the mean; luck may bring more than 1. So worlds are
+    compared that pay differently, such as 1 for a corridor and several for a dark room."""
+
+    def __call__(self, trajectory: Trajectory) -> float | None:
+        rule = rule_of(trajectory.task)
+        return trajectory.earned / rule.most if rule and rule.most else None

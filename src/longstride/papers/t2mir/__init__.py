@@ -15,7 +15,8 @@ task and different things of different tasks (InfoNCE against a gate that follow
 | update | cross-entropy, with both losses added | AdamW, batches of 128, rate 3e-4 | AdamW, batches of 16 |
 
 `base-trials-experts` is `base-trials` with experts made of parts of its last network, and its active experts have as many weights as that:
-`model=base-trials` is the dense policy of equal active size, `cloning.demonstrations.windows=1` leaves the contrast out.
+`model=base-trials` is the dense policy of equal active size, `cloning.demonstrations.windows=1` leaves the contrast out, and has twice as many tasks
+with one history each.
 
     longstride train t2mir
     longstride train t2mir tasks='{type="bandits"}' trial.episodes=6 episodes_per_iteration=48

@@ -52,3 +52,9 @@ def test_the_active_experts_have_the_weights_of_the_dense_start() -> None:
     assert set(CLAIM.changes("dense")) == {"model"} and set(CLAIM.changes("untold")) == {
         "cloning.demonstrations.windows"
     }
+
+
+def test_strengths_of_the_dose_are_in_one_unit_and_are_measured() -> None:
+    arms: Any = CLAIM.arms
+    assert {relation.rpartition(" in ")[2] for relation in CLAIM.dose} == {"share_of_most"}
+    assert all("share_of_most" in {m.name for m in arm.evaluation.measures} for arm in arms.values())

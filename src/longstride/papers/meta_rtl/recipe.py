@@ -74,7 +74,7 @@ CLAIM = Claim(
     reported=Ordering(relations=("weighted > inner",)),
     seeds=tuple(range(1600, 1612)),
     tuning_seeds=(960, 961),
-    grid={"learner.lr": (2e-4, 6e-4, 2e-3, 4e-3, 8e-3)},
+    grid={"learner.lr": (2e-4, 6e-4, 2e-3, 6e-3, 2e-2)},
     tuning={"iterations": 12, "evaluation.every": 12},
     cost="sampled_tokens",
     equal_cost=True,

@@ -53,7 +53,7 @@ CLAIM = Claim(
     reported=Ordering(relations=("pieces > dropped",)),
     seeds=tuple(range(1500, 1512)),
     tuning_seeds=(950, 951),
-    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
     cost="slot_steps",
     equal_cost=True,
 )

@@ -51,7 +51,7 @@ CLAIM = Claim(
     reported=Ordering(relations=(f"told > blind in {SolvedWithin().name}", "told > no_subgoals")),
     seeds=tuple(range(380, 388)),
     tuning_seeds=(950, 951),
-    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
     tuning={"iterations": 6},
     cost="iterations",
 )

@@ -28,6 +28,7 @@ from longstride.papers.rlad.method import (
 )
 from longstride.papers.rlad.recipe import CLAIM, FORM, RECIPE
 from longstride.rollout import Plan
+from longstride.stats import Relation
 from longstride.strategies.best_of import Verifier
 
 TASKS = Countdown(numbers=(3, 3, 3))
@@ -161,5 +162,16 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path
 
 
 def test_arms_differ_in_who_proposes_and_in_the_numbers_that_are_given() -> None:
-    assert set(CLAIM.changes("grpo")) == {"sampler", "iterations"}
-    assert list(CLAIM.changes("rlad_3")) == ["tasks.numbers"]
+    assert set(CLAIM.changes("grpo")) == {"sampler", "iterations", "evaluation.strategies"}
+    assert set(CLAIM.changes("rlad_3")) == {"tasks.numbers", "evaluation.strategies"}
+
+
+def test_arms_are_tuned_under_what_they_are_judged_under() -> None:
+    """Tuning ranks by the first strategy (`claims.tuning.tune`)."""
+    first = {name: arm.strategies[0] for name, arm in CLAIM.arms.items()}
+    assert {first[f"rlad{n}"] for n in ("", "_3", "_4")} == {"abstracting_4_4_by_verifier"}
+    assert {first[f"grpo{n}"] for n in ("", "_3", "_4")} == {"best_of_16_by_verifier"}
+    decides = [*CLAIM.expected.parsed, *map(Relation.of, CLAIM.dose)]
+    assert not any("@" in side for relation in decides for side in relation[:2])
+    for name, _, under in (side.partition("@") for relation in CLAIM.relations for side in relation[:2]):
+        assert not under or under in CLAIM.arms[name].strategies[1:]

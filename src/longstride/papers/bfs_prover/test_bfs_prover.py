@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from longstride.claims.tuning import axes, tuning_run
 from longstride.exact.proofs import GoalTheorems, proof_of
 from longstride.papers.bfs_prover.exact import ExpertIteration
+from longstride.papers.bfs_prover.recipe import CLAIM
 from longstride.strategies.search import BestFirst
 
 WORLD = GoalTheorems(kinds=1, goals=2, special=1, idle=1, trivial=1.0, longest=3, attempts=1)
@@ -57,3 +59,10 @@ def test_a_plateau_is_left_from_the_first_table() -> None:
     going = method.replace(patience=0).step(world, stuck, np.random.default_rng(2))
     np.testing.assert_allclose(going["logits"].sum(-1), stuck["logits"].sum(-1))  # steps keep the sum of a row
     np.testing.assert_allclose(after["logits"].sum(-1), state["logits"].sum(-1))
+
+
+def test_all_arms_but_the_start_are_tuned_by_what_is_judged() -> None:
+    assert [arm for arm in CLAIM.arms if not axes(CLAIM, arm)] == ["untrained"]
+    run = tuning_run(CLAIM, "both", {}, 900, whole=False)
+    assert run.strategies == ("direct",) and run.iterations == CLAIM.arms["both"].iterations
+    assert len(tuning_run(CLAIM, "both", {}, 900, whole=True).strategies) == 2

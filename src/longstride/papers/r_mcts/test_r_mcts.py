@@ -9,12 +9,14 @@ import pytest
 from elsewhere import train_elsewhere
 from helpers import make_task, make_trajectory, make_turn, rows_of
 
+from longstride.claims.tuning import axes
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
 from longstride.exact.experiment import State
 from longstride.papers.r_mcts.exact import RECIPE, DeadEnds, SearchCloning, walked
 from longstride.papers.r_mcts.method import REFLECTION, TRAVERSAL, Reflective, moves, surprises
+from longstride.papers.r_mcts.recipe import CLAIM
 from longstride.rewards.scorers import Score
 from longstride.rollout import Plan, ScriptedPlayer
 from longstride.strategies.search import TreeSearch
@@ -146,3 +148,7 @@ def test_traversals_of_another_model_on_tasks_of_ones_own_are_cloned_by_settings
         "test_budget.turns=2",
     )
     assert [row["imitation_loss"] > 0 for row in rows_of(run, "train")] == [True, True]
+
+
+def test_all_arms_but_the_start_are_tuned() -> None:
+    assert [arm for arm in CLAIM.arms if not axes(CLAIM, arm)] == ["untrained"]

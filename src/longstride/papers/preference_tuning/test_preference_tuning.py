@@ -1,6 +1,7 @@
 """Preference fine-tuning on a line: gradients by differences, and the solutions that are known in closed form."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,11 +71,13 @@ def test_a_step_moves_mass_to_better_answers() -> None:
     assert problem.measures(state)["reward"] > 2 * before
 
 
-def test_the_arms_of_a_language_model_have_equally_many_answers_and_steps() -> None:
-    arms = recipe.CLAIM.arms
-    answers = {arm.iterations * arm.episodes_per_iteration for arm in arms.values()}  # type: ignore[attr-defined]
-    assert len(answers) == 1
-    assert {arm.learner.batch_samples for arm in arms.values()} == {64}  # type: ignore[attr-defined]
+def test_the_arms_of_a_language_model_have_equally_many_answers_whose_tasks_get_harder() -> None:
+    arms: Any = recipe.CLAIM.arms
+    assert len({arm.iterations * arm.episodes_per_iteration for arm in arms.values()}) == 1
+    assert {arm.learner.batch_samples for arm in arms.values()} == {64}
+    for side in (0, 2):
+        doses = [arms[relation.split()[side]].tasks.lengths for relation in recipe.CLAIM.dose]
+        assert doses == [(2, 2, 2), (5, 5, 5), (10, 10, 10)]
 
 
 @pytest.mark.parametrize("settings", [[], ["loss.type=reinforce", "loss.aggregation.type=mean"]])

@@ -28,9 +28,9 @@ roles where the task source has `hint` and `demonstrate`. At the test, with the 
 
 `metrics.jsonl` has reward and success of both roles (`by_role`); attempts at leaks are counted in `sampled_tokens` and never trained.
 
-The claim is not frozen and has not been run. In the one run that was looked at (seed 0, four iterations, 30 held-out tasks) both roles do what
-they are asked after 6,000 scripts; of sixteen solutions without abstractions one was right in .57 of the tasks before RL and .50 after it, and with
-four abstractions in .40 and .43. That abstractions pay was not seen.
+The claim is not frozen and has not been run. In the one run that was looked at (seed 0, four iterations, 30 held-out tasks, a third of them of
+two numbers, which the recipe no longer has) both roles do what they are asked after 6,000 scripts; of sixteen solutions without abstractions one was
+right in .57 of the tasks before RL and .50 after it, and with four abstractions in .40 and .43. That abstractions pay was not seen.
 
 Deviations: the abstract and notes were read. An abstraction of this size is a first step, for a model of half a million parameters follows no
 advice; scripts show one a task, and what differs is sampled. Both roles are one policy and learn in the same updates. Left out: prompts without an

@@ -15,6 +15,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.trajectory import MEASURED, Trajectory
 from longstride.envs.hidden import Bandits
 from longstride.envs.puzzles import Countdown
+from longstride.envs.puzzles.countdown import Numbers
 from longstride.methods import GroupRelative, MixedGroups
 from longstride.models.load import load_policy
 from longstride.papers.rlad.method import (
@@ -175,3 +176,11 @@ def test_arms_are_tuned_under_what_they_are_judged_under() -> None:
     assert not any("@" in side for relation in decides for side in relation[:2])
     for name, _, under in (side.partition("@") for relation in CLAIM.relations for side in relation[:2]):
         assert not under or under in CLAIM.arms[name].strategies[1:]
+
+
+def test_what_is_held_out_is_of_the_kinds_that_are_trained_on() -> None:
+    trained, held_out = RECIPE.tasks.sample(random.Random(0), 40), RECIPE.tasks.held_out(12)
+    assert {len(Numbers.of(task).numbers) for task in trained} == {3, 4}
+    assert {len(Numbers.of(task).numbers) for task in held_out} == {3, 4}
+    tasks: Any = RECIPE.tasks
+    assert all(tasks.hint(task) for task in held_out)

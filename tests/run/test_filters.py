@@ -18,7 +18,7 @@ from longstride.models.load import load_policy
 from longstride.rollout import FullHistory
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run import teachers
-from longstride.run.filters import FoundStep, Improved, Novel, PerplexityBand, filtered, steps_in
+from longstride.run.filters import Effective, FoundStep, Improved, Novel, PerplexityBand, filtered, steps_in
 from longstride.run.imitation import ModelSuccesses, turn_samples
 from longstride.run.policies import load
 from longstride.run.recipe import Companion
@@ -101,6 +101,12 @@ def test_equal_steps_are_imitated_once_and_what_is_no_improvement_is_not() -> No
     assert Improved()(usual) == [usual[0], usual[1], usual[3]] and Improved(by=0.6)(usual) == [usual[0], usual[3]]
     (sample,) = filtered([a, again, usual[2]], (Novel(), Improved()))
     assert (sample.prompt_ids, sample.sampled_ids) == ([0], [1])
+
+
+def test_what_had_no_effect_is_left_out() -> None:
+    moved, still = make_turn([1], [0]), make_turn([2], [0, 1], error="nothing moved")
+    steps = steps_in(make_trajectory([moved, still, moved], 1.0))
+    assert [s.ids for s in steps] == [[1], [2], [1]] and Effective()(steps) == [steps[0], steps[2]]
 
 
 def test_a_path_is_as_likely_as_its_steps_over_a_power_of_their_number() -> None:

@@ -33,6 +33,8 @@ class FoundStep:
     usual: float | None = None
     """Reward of the policy's own first answer to the task, or the mean of all that is stored of it."""
     media: tuple[Media, ...] = ()
+    error: str | None = None
+    """Why its turn had no effect (`Turn.error`)."""
 
     @property
     def sample(self) -> Sample:
@@ -79,6 +81,13 @@ class Novel(Filter):
         return list(first.values())
 
 
+class Effective(Filter):
+    """Steps of turns that had an effect: what the environment answered with an error is not imitated."""
+
+    def __call__(self, steps: Sequence[FoundStep]) -> list[FoundStep]:
+        return [step for step in steps if step.error is None]
+
+
 class Improved(Filter):
     """Episodes that earned more than is usual for the task (`FoundStep.usual`)."""
 
@@ -102,7 +111,8 @@ def steps_in(t: Trajectory, usual: float | None = None, companions: Container[st
             parts = [(len(turn.ids), known)]
         at = 0
         for n, logprob in parts:
-            found.append(FoundStep(t, begin + turn.ids[:at], turn.ids[at : at + n], logprob, usual, turn.media))
+            ids, read = turn.ids[at : at + n], begin + turn.ids[:at]
+            found.append(FoundStep(t, read, ids, logprob, usual, turn.media, turn.error))
             at += n
     return found
 

@@ -145,7 +145,13 @@ class StoredSuccesses(Demonstrations):
                 rewards.setdefault(record.task, []).append(record.reward)
         steps = [
             FoundStep(
-                t, u.prompt_ids, u.sampled_ids, sum(u.behaviour_logprobs), fmean(rewards[t.record().task]), u.media
+                t,
+                u.prompt_ids,
+                u.sampled_ids,
+                sum(u.behaviour_logprobs),
+                fmean(rewards[t.record().task]),
+                u.media,
+                u.error,
             )
             for t in store.read(chosen)
             for u in t.turns

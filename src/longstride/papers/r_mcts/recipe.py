@@ -11,6 +11,7 @@ from longstride.claims.claim import Claim
 from longstride.methods import Mean, Reinforce
 from longstride.methods.cloning import FilteredBC
 from longstride.papers.r_mcts.method import Reflective, Traversals
+from longstride.run.filters import Effective
 from longstride.run.imitation import Imitation, StrategySuccesses
 from longstride.run.recipe import Recipe
 from longstride.setups import dial
@@ -44,8 +45,8 @@ ARM = RECIPE.replace(iterations=6, evaluation={"every": 6, "strategies": (Direct
 
 
 def _best(of: Recipe) -> Recipe:
-    """Clones the paths that the same searches found."""
-    return of.replace(imitation={"demonstrations": StrategySuccesses(strategy=TEACHER)})
+    """Clones the paths that the same searches found; what had no effect is no part of a traversal either."""
+    return of.replace(imitation={"demonstrations": StrategySuccesses(strategy=TEACHER, filters=(Effective(),))})
 
 
 def _deep(astray: int) -> Recipe:

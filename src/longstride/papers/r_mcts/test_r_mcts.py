@@ -152,3 +152,10 @@ def test_traversals_of_another_model_on_tasks_of_ones_own_are_cloned_by_settings
 
 def test_all_arms_but_the_start_are_tuned() -> None:
     assert [arm for arm in CLAIM.arms if not axes(CLAIM, arm)] == ["untrained"]
+
+
+def test_neither_side_of_the_claim_imitates_what_had_no_effect() -> None:
+    """Traversals leave it out themselves."""
+    for arm in ("best_paths", "depth_1_best_paths", "depth_4_best_paths"):
+        shown = CLAIM.arms[arm].as_data()["imitation"]["demonstrations"]
+        assert [of["type"] for of in shown["filters"]] == ["effective"]

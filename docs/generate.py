@@ -30,7 +30,7 @@ from longstride.papers.naming import find_claim
 from longstride.report.claims import overview, page, picture, tally
 
 ROOT = Path(__file__).parent.parent
-HOURS = ROOT / "claims" / "hours.json"
+HOURS = ROOT / "docs" / "claim_hours.json"
 """By claim that has not been run, about how many hours of a core it takes: `longstride claim NAME --estimate`."""
 ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/README.md": "models.md"}
 """Pages that are files of the repository."""

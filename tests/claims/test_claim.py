@@ -499,8 +499,8 @@ def test_short_runs_that_tune_leave_their_start_out_unless_its_gain_chooses(reci
     runs = [
         tuning_run(c, "long", {}, 7, whole=w) for c, w in ((of, False), (of, True), (gained, False), (whole, False))
     ]
-    assert [run.evaluation.start for run in runs] == [False, True, True, True]
-    assert [run.evaluation.every == run.iterations for run in runs[::2]] == [True, True]
+    assert [run.as_data()["evaluation"]["start"] for run in runs] == [False, True, True, True]
+    assert [run.as_data()["evaluation"]["every"] == run.iterations for run in runs[::2]] == [True, True]
 
 
 def test_a_task_that_failed_in_one_run_is_left_out_of_all():

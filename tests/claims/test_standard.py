@@ -30,7 +30,7 @@ from longstride.claims.worlds import Among, Between, world
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import came_after, committed
 from longstride.report.claims import page
-from longstride.run.extrapolation import Extrapolation
+from longstride.run.extrapolation import Extrapolation, Reading
 from longstride.run.listener import Silent
 from longstride.stats import Ordering, Relation, paired_difference_clustered
 
@@ -491,7 +491,7 @@ class TestStages:
         seconds = iter((0.0, 7.0, 0.0, 7.0))
         monkeypatch.setattr(staging.os, "times", lambda: [next(seconds), 0, 0, 0, 0])
         assert staging._seconds(CLAIM, "firm") == (7.0, 0.0)
-        law = {"last": {"law": None}}
+        law = {"last": Reading()}
         many = Extrapolation(name="many", run=RECIPE, seeds=3, readings=law, settings={"a": {}, "b": {"iterations": 2}})
         of = CLAIM.model_copy(update={"arms": {"firm": many}})
         assert staging._seconds(of, "firm") == (42.0, 0.0)

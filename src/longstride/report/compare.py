@@ -243,8 +243,10 @@ def _names(folders: Sequence[Path]) -> list[str]:
 def _run(name: str, folder: Path, record: Record, by: str) -> dict[str, Any]:
     rows = [row for row in record.learning if _value(row, by) is not None]
     final = rows[-1] if rows else None
-    first = None if record.trained_nothing else next((row for row in rows if not number(row, "iteration")), None)
+    first = next((row for row in rows if not number(row, "iteration")), None)
     last = None if final is first else final
+    if last is None and record.trained_nothing:
+        first, last = None, final
     largest = lambda key: max((number(r, key) or 0.0 for r in record.rows), default=0.0)  # noqa: E731
     curve = [
         {

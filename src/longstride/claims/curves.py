@@ -204,8 +204,8 @@ def check_evaluated(claim: Claim) -> None:
         every = setting(ours, "evaluation.every") or setting(ours, "every")
         if every and (setting(ours, "evaluation.start") is not False) + ceil(n / every) < 3:
             raise ConfigError(
-                f"{arm} is to be read at equal {claim.cost}, between its evaluations, and has fewer than three: it is "
-                f"evaluated at its start and of {n} iterations every {every}; evaluate more often"
+                f"{arm} is to be read at equal {claim.cost}, between its evaluations, and has fewer than three: of {n} "
+                f"iterations every {every}; evaluate more often"
             )
 
 

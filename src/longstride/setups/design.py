@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from longstride.claims.claim import Claim
-from longstride.claims.worlds import Between
+from longstride.claims.worlds import Among, Between
 from longstride.design import Controllers, DesignRecipe, FileDesigns, ScoreModel
+from longstride.exact.worlds.designs import FUNCTIONS
 from longstride.models.mlp import Trunk
 from longstride.stats import Ordering
 
@@ -23,6 +24,18 @@ TRUNK = Trunk(width=128, depth=2, norm=False, activation="relu")
 """Hidden layers of every network (released: 2 of 2048)."""
 RATES = {"short": 0.02, "usual": 0.05, "long": 0.2}
 """Lengths of a step of the climb: the farther it goes, the more there is to overrate."""
+
+FUNCTIONS_DRAWN = {
+    "problem.function": Among(values=tuple(FUNCTIONS)),
+    "problem.dims": Between(low=8, high=32, log=True),
+    "problem.inner": Between(low=2, high=8, log=True),
+    "problem.optimum": Between(low=0.5, high=2.0, log=True),
+    "problem.penalty": Between(low=0.5, high=2.0, log=True),
+    "problem.pool": Between(low=500, high=2000, log=True),
+    "problem.kept": Between(low=0.4, high=0.8),
+    "problem.noise": Between(low=0.025, high=0.1, log=True),
+}
+"""The worlds of exact claims on functions whose optimum is known (`exact.designs.Designs`)."""
 
 
 def controllers(name: str, model: ScoreModel) -> DesignRecipe:

@@ -5,12 +5,11 @@ import torch
 from torch import Tensor, nn
 
 from longstride.claims.claim import Claim
-from longstride.claims.worlds import Among, Between
 from longstride.core.numbers import Count, Weight
 from longstride.exact.designs import Ascent, Designs
 from longstride.exact.experiment import ExactRecipe, State
-from longstride.exact.worlds.designs import FUNCTIONS
 from longstride.papers.iom.method import distance_of_means
+from longstride.setups import design
 from longstride.stats import Ordering
 
 
@@ -66,16 +65,7 @@ CLAIM = Claim(
     # the more it costs to leave the designs that make sense, the more it matters to stay
     dose=(*(f"{penalty}_iom > {penalty}_ascent" for penalty in _penalties), "iom > ascent"),
     reported=Ordering(relations=("iom > ascent in median", "ascent > iom in overestimated")),
-    worlds={
-        "problem.function": Among(values=tuple(FUNCTIONS)),
-        "problem.dims": Between(low=8, high=32, log=True),
-        "problem.inner": Between(low=2, high=8, log=True),
-        "problem.optimum": Between(low=0.5, high=2.0, log=True),
-        "problem.penalty": Between(low=0.5, high=2.0, log=True),
-        "problem.pool": Between(low=500, high=2000, log=True),
-        "problem.kept": Between(low=0.4, high=0.8),
-        "problem.noise": Between(low=0.025, high=0.1, log=True),
-    },
+    worlds=design.FUNCTIONS_DRAWN,
     grid={
         # the shortest leave hardly anything of the climb
         "method.rate": (0.002, 0.005, 0.015, 0.05, 0.15, 0.5),

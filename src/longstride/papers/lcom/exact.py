@@ -5,12 +5,12 @@ import torch
 from torch import Tensor, nn
 
 from longstride.claims.claim import Claim
-from longstride.claims.worlds import Among, Between
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive, Weight
 from longstride.exact.designs import COM, Ascent, Designs
 from longstride.exact.experiment import ExactRecipe, State
-from longstride.exact.worlds.designs import FUNCTIONS
 from longstride.papers.lcom.method import rebuilding
+from longstride.setups import design
 from longstride.stats import Ordering
 
 
@@ -75,16 +75,7 @@ CLAIM = Claim(
     # vectors of no more numbers than designs have leave no room for one without a design
     control=Ordering(relations=("tight_lcom > tight_plain by 0.1",)),
     reported=Ordering(relations=("lcom > plain in median", "plain > lcom in overestimated")),
-    worlds={
-        "problem.function": Among(values=tuple(FUNCTIONS)),
-        "problem.dims": Between(low=8, high=32, log=True),
-        "problem.inner": Between(low=3, high=6),
-        "problem.optimum": Between(low=0.5, high=2.0, log=True),
-        "problem.penalty": Between(low=0.5, high=2.0, log=True),
-        "problem.pool": Between(low=500, high=2000, log=True),
-        "problem.kept": Between(low=0.4, high=0.8),
-        "problem.noise": Between(low=0.025, high=0.1, log=True),
-    },
+    worlds={**design.FUNCTIONS_DRAWN, "problem.inner": Between(low=3, high=6)},
     grid={
         # the shortest end near where they start
         "method.rate": (0.005, 0.015, 0.05, 0.15, 0.5),

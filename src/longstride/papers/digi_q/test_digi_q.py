@@ -10,11 +10,9 @@ import pytest
 from elsewhere import train_elsewhere
 from helpers import Collected, make_trajectory, make_turn, rows_of, tiny_policy, trajectories_of
 
-from longstride.claims.tuning import axes
 from longstride.core.trajectory import Trajectory
 from longstride.learner.networks import TurnEncoder
 from longstride.models.load import save_policy
-from longstride.papers.digi_q.games import CLAIM
 from longstride.papers.digi_q.method import BestCandidate, Candidates, FrozenQ
 
 
@@ -69,9 +67,3 @@ def test_a_model_and_tasks_of_ones_own_learn_from_a_stored_run_as_from_their_own
     again = train_elsewhere("digi_q", tmp_path / "again", *own, f"stored_run={live}")
     (stored,) = rows_of(again, "train")
     assert {k: stored[k] for k in ("action_value_loss", "loss")} == {k: row[k] for k in ("action_value_loss", "loss")}
-
-
-def test_rates_that_arms_are_tuned_over_span_two_decades() -> None:
-    for arm in CLAIM.arms:
-        rates = axes(CLAIM, arm)["learner.lr"]
-        assert max(rates) >= 100 * min(rates)

@@ -10,7 +10,6 @@ from elsewhere import train_elsewhere
 from helpers import make_task, make_trajectory, make_turn, rows_of
 from pydantic import ValidationError
 
-from longstride.claims.tuning import axes
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.task import DIFFICULTIES
@@ -203,12 +202,6 @@ def test_a_model_and_tasks_of_ones_own_learn_from_a_stored_run(tmp_path: Path) -
     stored = train_elsewhere("lmrl_gym/filtered", tmp_path / "other", *own[:2], own[-1], f"stored_run={live}")
     (filtered,) = rows_of(stored, "train")
     assert row["action_value_loss"] > 0 and row["trained_turns"] > filtered["trained_turns"] > 0
-
-
-def test_rates_that_arms_are_tuned_over_span_two_decades() -> None:
-    for arm in CLAIM.arms:
-        rates = axes(CLAIM, arm)["learner.lr"]
-        assert max(rates) >= 100 * min(rates)
 
 
 def test_cloning_the_walks_that_arrived_takes_smaller_batches_of_fewer_turns() -> None:

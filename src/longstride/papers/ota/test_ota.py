@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from longstride.claims.tuning import axes
 from longstride.control import Goals, NStep, TransitionStore
 from longstride.control.envs import ControlEpisode, Spec
 from longstride.models.mlp import Trunk
 from longstride.papers.hiql.recipe import hiql
-from longstride.papers.ota.recipe import CLAIM
 
 SPEC = Spec(observation=1, action=1, goal=(0,))
 
@@ -42,9 +40,3 @@ def test_only_the_values_of_way_points_have_options() -> None:
     assert (high.data.steps, high.data.discount_per, high.policy_steps) == (5, "transition", 25)
     plain = hiql(Trunk(width=8, depth=1))
     assert low == plain.levels[1] and high.replace(data=plain.levels[0].data) == plain.levels[0]
-
-
-def test_rates_that_arms_are_tuned_over_span_two_decades() -> None:
-    for arm in CLAIM.arms:
-        rates = axes(CLAIM, arm)["agent.critic_lr"]
-        assert max(rates) >= 100 * min(rates)

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from longstride.claims.tuning import axes
 from longstride.control import (
     Batch,
     BinsPolicy,
@@ -22,7 +21,6 @@ from longstride.control.extraction import Actor
 from longstride.control.noise import RunNoise
 from longstride.models.mlp import Trunk
 from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedActions, SearchedTD
-from longstride.papers.pa_rl.recipe import CLAIM
 
 SMALL = Trunk(width=8, depth=1)
 
@@ -148,9 +146,3 @@ def test_discrete_actions_are_refused_and_the_conservative_term_needs_no_density
     assert Level(critic=critic, policy=FlowPolicy(), extraction=Optimised()).critic == critic
     with pytest.raises(ValueError, match="densities, unless conservative.importance=false: policy must be gaussian"):
         Level(critic=SearchedTD(conservative=Conservative()), policy=FlowPolicy(), extraction=Optimised())
-
-
-def test_rates_that_arms_are_tuned_over_span_two_decades() -> None:
-    for arm in CLAIM.arms:
-        rates = axes(CLAIM, arm)["agent.critic_lr"]
-        assert max(rates) >= 100 * min(rates)

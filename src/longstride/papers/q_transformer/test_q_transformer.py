@@ -5,14 +5,12 @@ import itertools
 import pytest
 import torch
 
-from longstride.claims.tuning import axes
 from longstride.control import SAC, Batch, BoxPolicy, CategoricalPolicy, GaussianPolicy, Level, TDCritic
 from longstride.control.extraction import Actor
 from longstride.control.noise import RunNoise
 from longstride.models.heads import BCE, Head, Scalar
 from longstride.models.mlp import Trunk
 from longstride.papers.q_transformer.method import CoordinateNets, CoordinateQ, GreedyByCoordinate
-from longstride.papers.q_transformer.recipe import CLAIM
 
 SMALL = Trunk(width=8, depth=1)
 BOX, NOISE = BoxPolicy().make(1, 2, torch.Generator()), RunNoise.seeded(0)
@@ -117,13 +115,3 @@ def test_what_does_not_fit_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             Level(**{"extraction": GreedyByCoordinate()} | parts)  # pyright: ignore[reportArgumentType]
-
-
-def test_rates_that_arms_are_tuned_over_span_two_decades() -> None:
-    for arm in CLAIM.arms:
-        rates = axes(CLAIM, arm)["agent.critic_lr"]
-        assert max(rates) >= 100 * min(rates)
-
-
-def test_each_arm_stands_in_a_relation() -> None:
-    assert {side for relation in CLAIM.relations for side in relation[:2]} == set(CLAIM.arms)

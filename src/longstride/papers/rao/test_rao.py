@@ -24,7 +24,6 @@ from longstride.papers.rao.method import (
     Recursive,
     VaultAgents,
 )
-from longstride.papers.rao.recipe import CLAIM
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.rollout.episode import Episode, set_failure
@@ -168,10 +167,3 @@ def test_it_trains_another_model_that_delegates_other_tasks_by_settings_alone(tm
         assert (parent == -1) == (depth == 0) and root <= ordinal <= t.ordinal
         assert score == nodes[root][4], "nobody knows what a sub-agent did, so it has the score of its root"
     assert any(row["grad_norm"] > 0 for row in rows_of(run, "train"))
-
-
-def test_arms_are_tuned_over_two_decades_and_the_one_that_is_alone_was_shown_how_to_be() -> None:
-    (rates,) = CLAIM.grid.values()
-    assert max(rates) / min(rates) == pytest.approx(100)
-    shown = "cloning.demonstrations.demonstrators.delegates"
-    assert CLAIM.changes("alone") == {"iterations": 24, shown: 0.0, "tasks.by.deepest": 0}

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from longstride.claims.tuning import axes
 from longstride.control import (
     GRU,
     Batch,
@@ -24,7 +23,6 @@ from longstride.control.envs import ControlEpisode, Spec
 from longstride.control.noise import RunNoise
 from longstride.models.mlp import Trunk
 from longstride.papers.saw.method import ViaRows, Waypoint
-from longstride.papers.saw.recipe import CLAIM
 
 SMALL = Trunk(width=8, depth=1)
 SPEC = Spec(observation=2, action=1, goal=(0,))
@@ -97,13 +95,3 @@ def test_it_needs_goals_single_actions_and_no_memory_and_takes_discrete_actions(
         with pytest.raises(ValueError, match="waypoint draws rows of its own: .* goals, single actions and no memory"):
             Level(**parts | wrong)  # pyright: ignore[reportArgumentType]
     assert ViaRows._fields == ("step", "near", "way", "toward_BS")
-
-
-def test_rates_that_arms_are_tuned_over_span_two_decades() -> None:
-    for arm in CLAIM.arms:
-        rates = axes(CLAIM, arm)["agent.critic_lr"]
-        assert max(rates) >= 100 * min(rates)
-
-
-def test_each_arm_stands_in_a_relation() -> None:
-    assert {side for relation in CLAIM.relations for side in relation[:2]} == set(CLAIM.arms)

@@ -157,8 +157,3 @@ def test_held_out_tasks_are_of_environments_that_are_tested_and_levels_demonstra
 def test_two_environments_of_one_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="two of them are called 'a'"):
         THREE.replace(environments=(THREE.environments[0],) * 2)
-
-
-def test_rates_span_two_decades() -> None:
-    for rates in CLAIM.grid.values():
-        assert max(rates) / min(rates) == pytest.approx(100)

@@ -244,6 +244,18 @@ class TestPilot:
         )
         assert {path.name for path in (tmp_path / "climbing").iterdir()} == {"tuning"}
 
+    def test_a_control_that_could_not_fail_is_told_before_its_seeds_are_spent(self, tmp_path: Path):
+        _, pilot = prepare(CLAIM, tmp_path)
+        assert "void" not in pilot and "void" not in told(pilot)
+        full = CLAIM.replace(name="full", control=Ordering(relations=("firm > hardly by 0.1",)))
+        _, pilot = prepare(full, tmp_path)
+        assert told(pilot).endswith("; the control firm > hardly by 0.1 is void: an arm of it is at the ceiling")
+
+    def test_a_measure_that_there_is_not_is_refused_before_seeds_are_spent(self, tmp_path: Path):
+        absent = CLAIM.replace(reported=Ordering(relations=("firm > slips in joy",)))
+        with pytest.raises(ConfigError, match="joy"):
+            prepare(absent, tmp_path)
+
     def test_with_so_many_seeds_an_interval_and_its_power_fit_into_the_margin(self):
         rng, margin = np.random.default_rng(0), 0.05
         pilot = rng.normal(0, 0.06, (400, 1)) + rng.normal(0, 0.3, (400, 40))

@@ -14,6 +14,7 @@ from scipy.special import ndtri, stdtrit
 
 from longstride.claims.claim import Claim
 from longstride.claims.curves import all_curves, at_equal_cost, costs_differ, paired_values
+from longstride.claims.judging import judge
 from longstride.claims.tuning import Tuned, tuning_folder, tuning_run
 from longstride.core.errors import ConfigError
 from longstride.run.listener import Listener
@@ -41,10 +42,11 @@ def run_pilot(claim: Claim, tuned: Tuned, home: Path, watch: Callable[[str], Lis
     Returns:
         `relation` (the first that is expected), `seeds`, `mean` and `sd` of its difference over them, `costs_differ`
         (share; where the claim names a cost), `needed` (seeds; None above `MOST`), `claimed` (seeds of the claim),
-        `seconds` of a seed with all arms.
+        `seconds` of a seed with all arms, `void` (by control that could not fail on these seeds, why; where there is
+        one).
 
     Raises:
-        ConfigError: see `check_pilot`.
+        ConfigError: see `check_pilot`; a measure that none has.
         RunError: see `Experiment.train`.
     """
     check_pilot(claim)
@@ -62,6 +64,8 @@ def run_pilot(claim: Claim, tuned: Tuned, home: Path, watch: Callable[[str], Lis
         at_equal_cost(relation, measure, claim.cost, curves) if claim.equal_cost else paired_values(curves, measure)
     )
     differences_ST = values[relation.better] - values[relation.worse]
+    controls = judge(claim, curves, tuned, claim.tuning_seeds)["control_effects"]
+    void = {e["relation"]: e["void"] for e in controls if "void" in e}
     return {
         "relation": text,
         "seeds": list(claim.tuning_seeds),
@@ -71,6 +75,7 @@ def run_pilot(claim: Claim, tuned: Tuned, home: Path, watch: Callable[[str], Lis
         "needed": seeds_needed(differences_ST, relation.gap),
         "claimed": len(claim.seeds),
         "seconds": sum(curve[-1]["seconds"] for arm in claim.arms for curve in curves[arm]) / len(claim.tuning_seeds),
+        **({"void": void} if void else {}),
     }
 
 
@@ -102,7 +107,8 @@ def told(pilot: dict[str, Any]) -> str:
     seeds = f"more than {MOST:,} seeds are" if n is None else f"{n} seeds are"
     hours = "" if n is None else f", {n * pilot['seconds'] / 3600:.2f} h"
     costs = f"; costs differ by {100 * pilot['costs_differ']:.1f} %" if "costs_differ" in pilot else ""
+    void = "".join(f"; the control {control} is void: {why}" for control, why in pilot.get("void", {}).items())
     return (
         f"{pilot['relation']}: {pilot['mean']:+.3f}, seeds differ by {pilot['sd']:.3f} (of {len(pilot['seeds'])}); for "
-        f"its margin {seeds} needed{hours}, and the claim has {pilot['claimed']}{costs}"
+        f"its margin {seeds} needed{hours}, and the claim has {pilot['claimed']}{costs}{void}"
     )

@@ -29,6 +29,7 @@ from longstride.claims.tuning import arm_run, tune
 from longstride.claims.worlds import Among, Between, world
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import came_after, committed
+from longstride.papers.grpo.recipe import RECIPE as GRPO
 from longstride.report.claims import page
 from longstride.run.extrapolation import Extrapolation, Reading
 from longstride.run.listener import Silent
@@ -460,9 +461,9 @@ class TestStages:
         run_claim(of, tmp_path, watch=watch)
         rates = len(RATES)
         assert told == {
-            "tuning": Load(2 * rates, 2 * rates * 2),
-            "pilot": Load(2 * 4, 2 * 4 * RECIPE.iterations),
-            "seeds": Load(5 * 4, 5 * 4 * RECIPE.iterations),
+            "tuning": Load(2 * rates, 2 * rates * 2, 0),
+            "pilot": Load(2 * 4, 2 * 4 * RECIPE.iterations, 0),
+            "seeds": Load(5 * 4, 5 * 4 * RECIPE.iterations, 0),
         }
         assert before == told["tuning"].runs + told["pilot"].runs
         assert len(seen) - before == told["tuning"].runs + told["seeds"].runs, "what is tuned is read again"
@@ -478,7 +479,9 @@ class TestStages:
 
         monkeypatch.chdir(tmp_path)
         assert main(["claim", str(Path(climbing.__file__)), "--dry-run"]) == 0
-        assert "  seeds: 20 runs, 80 iterations\n" in capsys.readouterr().out and not list(tmp_path.iterdir())
+        assert "  seeds: 20 runs, 80 iterations, 0 evaluations\n" in capsys.readouterr().out and not list(
+            tmp_path.iterdir()
+        )
         for grid, said in (
             ({"method.rat": RATES}, "no arm has method.rat to be tuned"),
             ({"method.rate": (*RATES, "a")}, "method.rate: Input should be a valid number"),
@@ -488,25 +491,42 @@ class TestStages:
         assert main(["claim", str(Path(climbing.__file__)), "--estimate", "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
         assert (
-            told["seeds"] == {"runs": 20, "iterations": 80} and 0 <= told["hours"] < 1 and not list(tmp_path.iterdir())
+            told["seeds"] == {"runs": 20, "iterations": 80, "evaluations": 0}
+            and 0 <= told["hours"] < 1
+            and not list(tmp_path.iterdir())
         )
 
-    def test_hours_are_those_of_all_runs_and_all_iterations_by_the_mean_of_the_sides(self, monkeypatch: Any):
-        loads = stages(CLAIM).values()
-        monkeypatch.setattr(staging, "_seconds", lambda claim, arm: {"firm": (3600, 36), "slips": (7200, 72)}[arm])
-        runs, iterations = sum(of.runs for of in loads), sum(of.iterations for of in loads)
-        assert staging.hours(CLAIM) == pytest.approx(1.5 * runs + 0.015 * iterations)
+    def test_hours_are_those_of_all_runs_iterations_and_evaluations_by_the_mean_of_the_sides(self, monkeypatch: Any):
+        monkeypatch.setattr(staging, "stages", lambda claim: {"tuning": Load(4, 40, 5), "seeds": Load(6, 60, 15)})
+        seconds = {"firm": (3600, 36, 360), "slips": (7200, 72, 1080)}
+        monkeypatch.setattr(staging, "_seconds", lambda claim, arm: seconds[arm])
+        assert staging.hours(CLAIM) == pytest.approx(1.5 * 10 + 0.015 * 100 + 0.2 * 20)
+
+    @pytest.mark.parametrize(
+        ("evaluation", "made"), [({"every": 2}, 4), ({"every": 2, "start": False}, 3), ({"every": 9}, 2)]
+    )
+    def test_evaluations_are_those_of_the_start_of_each_so_many_iterations_and_of_the_end(
+        self, evaluation: Any, made: int
+    ):
+        assert staging._evaluations(GRPO.replace(iterations=5, evaluation=evaluation)) == made
+
+    def test_the_runs_that_a_law_is_fitted_to_are_counted(self):
+        law = Extrapolation(
+            name="law", run=RECIPE, seeds=3, readings={"a": Reading()}, settings={"a": {}, "b": {"iterations": 2}}
+        )
+        of = CLAIM.model_copy(update={"arms": {"firm": law}, "grid": {}, "tuning_seeds": (), "seeds": (0, 1)})
+        assert stages(of)["seeds"] == Load(2, 2 * 3 * (RECIPE.iterations + 2), 0)
 
     def test_of_a_computed_problem_the_whole_run_is_measured_and_of_an_extrapolation_all_its_runs(
         self, monkeypatch: Any
     ):
         seconds = iter((0.0, 7.0, 0.0, 7.0))
         monkeypatch.setattr(staging.os, "times", lambda: [next(seconds), 0, 0, 0, 0])
-        assert staging._seconds(CLAIM, "firm") == (7.0, 0.0)
+        assert staging._seconds(CLAIM, "firm") == (7.0, 0.0, 0.0)
         law = {"last": Reading()}
         many = Extrapolation(name="many", run=RECIPE, seeds=3, readings=law, settings={"a": {}, "b": {"iterations": 2}})
         of = CLAIM.model_copy(update={"arms": {"firm": many}})
-        assert staging._seconds(of, "firm") == (42.0, 0.0)
+        assert staging._seconds(of, "firm") == (42.0, 0.0, 0.0)
 
 
 class TestFrozen:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from typing import Literal
 
 from longstride.claims.claim import Claim, nested
 from longstride.claims.curves import check_evaluated
-from longstride.claims.tuning import all_axes, check_seeds
+from longstride.claims.tuning import all_axes, check_seeds, tuning_run
 from longstride.run.experiment import Experiment
 from longstride.run.extrapolation import Extrapolation
 from longstride.run.folder import read_rows
@@ -30,6 +30,8 @@ class Load:
     """How many there are, without those that an earlier stage has made."""
     iterations: int
     """Of all of them together."""
+    evaluations: int
+    """Of all of them together, each under all of its strategies; 0 where an answer is computed."""
 
 
 def stages(claim: Claim) -> Mapping[Stage, Load]:
@@ -47,21 +49,38 @@ def stages(claim: Claim) -> Mapping[Stage, Load]:
     check_seeds(claim)
     check_evaluated(claim)
     seeds, tries = len(claim.tuning_seeds), {arm: prod(map(len, of.values())) if of else 0 for arm, of in found.items()}
-    # an arm that is tuned at its full length has its pilot among the runs of its tuning
-    fresh = [arm for arm, n in tries.items() if claim.tuning or not n]
-    short = {arm: run.replace(**nested(claim.tuning)).iterations for arm, run in claim.arms.items()}
-    long = {arm: run.iterations for arm, run in claim.arms.items()}
+    short = {arm: tuning_run(claim, arm, {}, claim.tuning_seeds[0], whole=False) for arm in claim.arms if seeds}
     return {
-        "tuning": Load(seeds * sum(tries.values()), seeds * sum(n * short[arm] for arm, n in tries.items())),
-        "pilot": Load(seeds * len(fresh), seeds * sum(long[arm] for arm in fresh)),
-        "seeds": Load(len(claim.seeds) * len(long), len(claim.seeds) * sum(long.values())),
+        "tuning": _load(short, {arm: seeds * n for arm, n in tries.items()}),
+        # an arm that is tuned at its full length has its pilot among the runs of its tuning
+        "pilot": _load(claim.arms, {arm: seeds for arm, n in tries.items() if claim.tuning or not n}),
+        "seeds": _load(claim.arms, dict.fromkeys(claim.arms, len(claim.seeds))),
     }
+
+
+def _load(arms: Mapping[str, Experiment], runs: Mapping[str, int]) -> Load:
+    """Of so many runs of each arm."""
+    of = [(n, run) for arm, n in runs.items() if n for run in _all(arms[arm])]
+    return Load(
+        sum(runs.values()), sum(n * run.iterations for n, run in of), sum(n * _evaluations(run) for n, run in of)
+    )
+
+
+def _all(run: Experiment) -> list[Experiment]:
+    """The runs that are made for a run: one, but for a law all that it is fitted to."""
+    return [*run.variants.values()] * run.seeds if isinstance(run, Extrapolation) else [run]
+
+
+def _evaluations(run: Experiment) -> int:
+    """How often a run is evaluated, its start included."""
+    if not (evaluation := run.as_data().get("evaluation")):
+        return 0
+    return evaluation.get("start", True) + ceil(run.iterations / evaluation["every"])
 
 
 def hours(claim: Claim) -> float:
     """About how many hours of a core all stages take: one iteration of each side of what is expected is trained, in a
-    folder that is gone afterwards; of a problem whose answer is known the whole run. Evaluations between the first and
-    the last are left out.
+    folder that is gone afterwards; of a problem whose answer is known the whole run.
 
     Raises:
         ConfigError: see `stages`.
@@ -69,24 +88,30 @@ def hours(claim: Claim) -> float:
     """
     loads = stages(claim).values()
     sides = dict.fromkeys(side.partition("@")[0] for of in claim.expected.parsed for side in (of.better, of.worse))
-    once, each = map(sum, zip(*(_seconds(claim, arm) for arm in sides), strict=True))
-    runs, iterations = sum(load.runs for load in loads), sum(load.iterations for load in loads)
-    return (runs * once + iterations * each) / len(sides) / 3600
+    once, each, judged = map(sum, zip(*(_seconds(claim, arm) for arm in sides), strict=True))
+    seconds = sum(load.runs * once + load.iterations * each + load.evaluations * judged for load in loads)
+    return seconds / len(sides) / 3600
 
 
-def _seconds(claim: Claim, arm: str) -> tuple[float, float]:
-    """Processor's seconds of a run of an arm without its iterations, and of one iteration: 0 where the whole is run."""
-    whole = claim.arms[arm]
-    times, run = (len(whole.variants) * whole.seeds, whole.run) if isinstance(whole, Extrapolation) else (1, whole)
-    run = _once(run).replace(seed=(*claim.tuning_seeds, *claim.seeds)[0])
+def _seconds(claim: Claim, arm: str) -> tuple[float, float, float]:
+    """Processor's seconds of what a run of an arm does once, of an iteration and of an evaluation: 0 for these two
+    where the whole is run."""
+    runs = _all(claim.arms[arm])
+    run = _once(runs[0]).replace(seed=(*claim.tuning_seeds, *claim.seeds)[0])
     with TemporaryDirectory() as folder:
         start, began = sum(os.times()[:4]), time.perf_counter()  # with those of the processes that it has begun
         run.train(Path(folder) / "run", Silent())
-        took, lasted = times * (sum(os.times()[:4]) - start), time.perf_counter() - began
+        took, lasted = sum(os.times()[:4]) - start, time.perf_counter() - began
         rows = [row for row in read_rows(Path(folder) / "run" / "metrics.jsonl") if "seconds" in row]
-    training = [b["seconds"] - a["seconds"] for a, b in pairwise(rows) if b["kind"] == "train"]
+    passed = [(a["kind"], b["kind"], b["seconds"] - a["seconds"]) for a, b in pairwise(rows)]
+    training = [seconds for _, kind, seconds in passed if kind == "train"]
+    if not training:
+        return len(runs) * took, 0.0, 0.0
+    last = max(k for k, (_, kind, _) in enumerate(passed) if kind == "train")
+    judged = sum(seconds for _, kind, seconds in passed[last + 1 :] if kind == "eval")
     speed = took / lasted
-    return took - speed * sum(training), speed * fmean(training or [0.0])
+    once = max(0.0, lasted - sum(training) - _evaluations(run) * judged)
+    return len(runs) * speed * once, speed * fmean(training), speed * judged
 
 
 def _once(run: Experiment) -> Experiment:

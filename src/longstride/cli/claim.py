@@ -121,7 +121,7 @@ def _stages(claim: "Claim", args: argparse.Namespace) -> dict[str, Any]:
     if not args.json:
         say(f"{claim.name}: {claim.statement}")
         for stage, load in loads.items():
-            say(f"  {stage}: {load.runs:,} runs, {load.iterations:,} iterations")
+            say(f"  {stage}: {load.runs:,} runs, {load.iterations:,} iterations, {load.evaluations:,} evaluations")
     found: dict[str, Any] = {"name": claim.name} | {stage: asdict(load) for stage, load in loads.items()}
     if args.estimate:
         found["hours"] = float(f"{hours(claim):.2g}")

@@ -51,15 +51,25 @@ CLAIM = Claim(
     # the more the scorer errs, the more a beam loses that takes it at its word
     dose=tuple(f"noise_{noise:g}_particles > noise_{noise:g}_beam" for noise in _noises),
     reported=Ordering(relations=("particles > vote", "beam > vote")),
+    # of sizes that take as many tokens as a beam of eight: particles that are drawn more sharply live longer
     grid={
         "particles: evaluation.strategies.0.search": tuple(
-            Particles(n=n, temperature=t).as_data() for n, t in ((9, 0.06), (9, 0.12), (10, 0.25), (13, 0.5), (14, 1.0))
+            Particles(n=n, temperature=t).as_data()
+            for n, t in ((7, 0.015), (7, 0.03), (7, 0.06), (8, 0.12), (10, 0.25), (13, 0.5), (14, 1.0))
         ),
         "beam: evaluation.strategies.0.search": tuple(
             Beam(n=n, width=w).as_data() for n, w in ((8, 1), (8, 2), (8, 4), (8, 8), (6, 3))
         ),
+        **{
+            f"noise_{noise:g}_{name}: evaluation.strategies.0.search": tuple(search.as_data() for search in searches)
+            for noise in _noises
+            for name, searches in (
+                ("particles", [Particles(n=8, temperature=t) for t in (0.12, 0.25, 0.5, 1.0, 2.0)]),
+                ("beam", [Beam(n=8, width=w) for w in (1, 2, 4, 8)]),
+            )
+        },
     },
     cost="total_tokens",
     tuning_seeds=(900, 901),
-    seeds=tuple(range(1100, 1110)),
+    seeds=tuple(range(1100, 1108)),
 )

@@ -30,6 +30,7 @@ def _by(search: Search, guide: Guide) -> Recipe:
 
 
 _noises = 0.5, 1.0, 2.0
+_beams = tuple(Beam(n=n, width=width).as_data() for n, width in ((8, 1), (8, 2), (8, 4), (8, 8), (6, 3)))
 
 CLAIM = Claim(
     name="particle_filtering",
@@ -57,15 +58,13 @@ CLAIM = Claim(
             Particles(n=n, temperature=t).as_data()
             for n, t in ((7, 0.015), (7, 0.03), (7, 0.06), (8, 0.12), (10, 0.25), (13, 0.5), (14, 1.0))
         ),
-        "beam: evaluation.strategies.0.search": tuple(
-            Beam(n=n, width=w).as_data() for n, w in ((8, 1), (8, 2), (8, 4), (8, 8), (6, 3))
-        ),
+        "beam: evaluation.strategies.0.search": _beams,
         **{
-            f"noise_{noise:g}_{name}: evaluation.strategies.0.search": tuple(search.as_data() for search in searches)
+            f"noise_{noise:g}_{name}: evaluation.strategies.0.search": searches
             for noise in _noises
             for name, searches in (
-                ("particles", [Particles(n=8, temperature=t) for t in (0.12, 0.25, 0.5, 1.0, 2.0)]),
-                ("beam", [Beam(n=8, width=w) for w in (1, 2, 4, 8)]),
+                ("particles", tuple(Particles(n=8, temperature=t).as_data() for t in (0.12, 0.25, 0.5, 1.0, 2.0))),
+                ("beam", _beams),
             )
         },
     },

@@ -46,7 +46,8 @@ CLAIM = Claim(
     scale=(0.0, 5.0),
     seeds=tuple(range(770, 778)),
     tuning_seeds=(900, 901),
-    grid={"cloning.learner.lr": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)},
-    tuning={"cloning.learner.epochs": 2},
+    grid={"cloning.learner.lr": (2e-4, 6e-4, 2e-3, 6e-3, 2e-2)},
+    # half of the passes, and a cosine that ends with them: rates are ranked under the schedule of the whole
+    tuning={"cloning.learner.epochs": 2, "cloning.learner.decay_steps": 625},
     cost="env_steps",
 )

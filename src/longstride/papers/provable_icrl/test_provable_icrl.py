@@ -2,10 +2,13 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
+import pytest
 from helpers import rows_of
 from hidden_lamp import CHAT, TOKENIZER, save_model, small
 
+from longstride.claims.tuning import tuning_run
 from longstride.papers.provable_icrl.recipe import CLAIM, RECIPE
 from longstride.run.recipe import Recipe
 
@@ -42,3 +45,11 @@ def test_an_own_model_of_another_architecture_and_an_own_world_by_settings_alone
     assert losses[-1] < losses[0]
     rows = rows_of(tmp_path / "run", "eval")
     assert {r["strategy"] for r in rows} == {"direct", "lin_ucb", "thompson", "any_choice"}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_rate_falls_to_the_end_of_short_runs_of_tuning_too(whole: bool) -> None:
+    run: Any = tuning_run(CLAIM, "apart", {"cloning.learner.lr": 2e-3}, 900, whole)
+    own, trials = run.cloning.learner, run.cloning.episodes // run.trial.episodes
+    assert own.epochs == (4 if whole else 2) and own.lr == 2e-3
+    assert own.decay_steps == own.epochs * trials // own.batch_samples

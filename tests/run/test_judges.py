@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -87,6 +88,8 @@ def test_a_judge_that_was_trained_without_reasons_is_asked_without(
     begin_run(judge.parent / "other", RECIPE.replace(tasks={"type": "judgements", "asks": "better"}))
     with pytest.raises(ConfigError, match="trained to say first or second, and is asked for yes, no; set scorer.type="):
         RunJudge(run=str(judge.parent / "other")).ask([QUESTION], 0)
+    with pytest.raises(ConfigError, match="is asked for none, 1, 2; .* train a judge with tasks.asks=line"):
+        RunJudge(run=str(trained)).ask([replace(QUESTION, options=("none", "1", "2"))], 0)
 
 
 def test_a_run_is_read_once_for_all_questions_and_again_when_it_has_a_newer_checkpoint(

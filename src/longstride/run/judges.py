@@ -63,7 +63,7 @@ class TrainedJudge:
         asks = recipe.tasks.asks
         options = {"right": YES_NO, "better": FIRST_SECOND, "scores": SCORES}.get(asks)
         if other := next((q for q in questions if options and q.options != options), None):
-            wanted = {YES_NO: "right", FIRST_SECOND: "better", SCORES: "scores"}.get(other.options, "right")
+            wanted = {YES_NO: "right", FIRST_SECOND: "better", SCORES: "scores"}.get(other.options, "line")
             raise ConfigError(
                 f"{self._judge.run} was trained to say {' or '.join(options or ())}, and is asked for "
                 f"{', '.join(other.options)}; set scorer.type={SCORERS[asks]}, or train a judge with "

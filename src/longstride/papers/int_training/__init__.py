@@ -16,13 +16,20 @@ On your own model and tasks of a single turn, whose answers have a token that di
     longstride train int_training model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6 \\
         budget.turn_tokens=1024 test_budget.turn_tokens=1024 'sampler.mark="\\n\\n"'
 
-All that a search samples is counted in `sampled_tokens`.
+All that a search samples is counted in `sampled_tokens`. In its place a judge may name the first error, with one probe of each failed answer: a run that
+was trained with `tasks.asks=line` (docs/guides/judge.md), or a model behind a chat API (`sampler.judge.type=http_judge`):
+
+    longstride train genrm tasks.asks=line --out runs/lines
+    longstride train int_training sampler.type=longstride.papers.int_training.method:JudgedInterventions \\
+        sampler.judge=runs/lines sampler.iterations=3
+
+What it samples and reads is counted in `judge_usage`. How well it has to find errors for this to pay was not measured.
 
 The claim is not frozen and has not been run.
 
 Deviations: nothing but the verdict of whole answers is read, no reference solution, for a model of half a million parameters follows no
 instructions; so a failed answer is left alone where no continuation of it succeeds. What is cloned was sampled by the policy in the same
-iteration, and each search is cloned once. Finding errors by a judge, and keeping what came behind an intervention, are left out.
+iteration, and each search is cloned once. Keeping what came behind an intervention is left out.
 """
 
 from longstride.papers.card import Paper

@@ -18,11 +18,22 @@ from helpers import (
 )
 
 from longstride.core.budget import Budget
-from longstride.core.errors import ConfigError
-from longstride.core.trajectory import Trajectory
+from longstride.core.errors import ConfigError, JudgeFailure
+from longstride.core.trajectory import Trajectory, Usage
+from longstride.envs.judgements import lines_of
 from longstride.envs.puzzles import ModularChain
-from longstride.papers.int_training.method import INTERVENTION, PREFIX, PROBE, Interventions, Spliced
+from longstride.envs.questions import Question
+from longstride.papers.int_training.method import (
+    INTERVENTION,
+    PREFIX,
+    PROBE,
+    Interventions,
+    JudgedInterventions,
+    Spliced,
+)
 from longstride.papers.int_training.recipe import CLAIM
+from longstride.rewards import Judge
+from longstride.rewards.scorers import Answered, NoVerdict, Reply
 from longstride.rollout import Plan
 from longstride.rollout.episode import set_failure
 
@@ -30,8 +41,42 @@ CHAT = word_chat("a b c d e x ; end")
 RIGHT = CHAT.encode("a ; b ; c ; d ; e end")
 
 
+class Says(Judge):
+    """Names a line, whatever it is shown; with a negative number it says nothing that could be read."""
+
+    line: int
+
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        return [self._reply(q) for q in questions]
+
+    def _reply(self, q: Question) -> Answered:
+        assert q.text == "Which line of the answer is the first wrong one?" and q.about["task"]
+        if self.line < 0:
+            return NoVerdict("it said nothing", 3, 20)
+        assert q.options == ("none", *map(str, range(1, lines_of(q.about["answer"]) + 1)))
+        return Reply(tuple(float(k == self.line) for k in range(len(q.options))), tokens=3, read=20)
+
+
+class Lines(Judge):
+    """Finds the second line wrong where there is one behind a mark."""
+
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        return [Reply(tuple(float(k == 2) for k in range(len(q.options))), tokens=3, read=20) for q in questions]
+
+
+class Absent(Judge):
+    """Is not there."""
+
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        return [JudgeFailure("nobody there") for _ in questions]
+
+
 def search(
-    said: str, solves: Sequence[bool], iteration: int = 1, given: int = 0
+    said: str,
+    solves: Sequence[bool],
+    iteration: int = 1,
+    given: int = 0,
+    sampler: Interventions = Interventions(iterations=1, continuations=2),  # noqa: B008 (it never changes)
 ) -> tuple[list[list[Plan]], list[Trajectory]]:
     """Plans by stage and episodes of one group whose first member says `said`, which begins with so many ids that were
     `given`, and fails, and whose second one solves the task where `solves[0]`; from a beginning of n right steps one of two continuations solves it where `solves[n]`."""
@@ -40,7 +85,11 @@ def search(
         begun = list(plan.prefix)
         if plan.role != PROBE:
             solved = plan.ordinal == 1 and solves[0]
-            return played(plan, RIGHT, 1.0) if solved else cut_thought(plan, CHAT.encode(said), given)
+            if solved:
+                return played(plan, RIGHT, 1.0)
+            failed = cut_thought(plan, CHAT.encode(said), given)
+            failed.turns[0].text = said
+            return failed
         right = begun == RIGHT[: len(begun)] and solves[(len(begun) + 1) // 2]
         solved = right and plan.ordinal % 2 == 1
         rest = RIGHT[len(begun) :] if solved else CHAT.encode("; x end")
@@ -49,7 +98,7 @@ def search(
     planner = make_planner(
         ModularChain(), iteration, episodes=2, size=2, chat=CHAT, budget=Budget(turns=1, turn_tokens=20)
     )
-    return run_stages(Interventions(iterations=1, continuations=2).plan(planner), play)
+    return run_stages(sampler.plan(planner), play)
 
 
 def noted(episodes: Sequence[Trajectory]) -> dict[str, list[str]]:
@@ -124,6 +173,38 @@ def test_what_was_played_without_a_note_weighs_nothing() -> None:
     assert Spliced()([make_trajectory([make_turn([1, 2])], 1.0)]) == []
 
 
+def judged(judge: Judge, solves: Sequence[bool]) -> tuple[list[list[Plan]], list[Trajectory]]:
+    """The same search with a judge, for an answer whose third step is wrong."""
+    return search("a ; b ; x ; d ; e end", solves, sampler=JudgedInterventions(continuations=2, judge=judge))
+
+
+def test_a_judge_names_the_first_error_and_what_succeeds_from_before_it_takes_its_place() -> None:
+    stages, episodes = judged(Says(line=3), [False, True, True, True, True])
+    assert [len(stage[0].prefix) for stage in stages] == [0, 3]  # one place is probed: the one that it named
+    assert noted(episodes) == {PREFIX: ["a ; b"], INTERVENTION: ["; c"]}
+    assert [t.judge_usage for t in episodes if t.judge_usage] == [Usage(1, read=20, sampled=3)]
+
+
+@pytest.mark.parametrize(("line", "begun"), [(1, 0), (2, 1), (4, 5), (5, 7), (6, 7)])
+def test_answers_go_on_from_before_whatever_line_is_named(line: int, begun: int) -> None:
+    stages, episodes = judged(Says(line=line), [False] * 5)
+    assert [len(stage[0].prefix) for stage in stages] == [0, begun]
+    assert noted(episodes) == {PREFIX: [], INTERVENTION: []}  # none of them succeeded
+
+
+def test_a_first_step_that_a_judge_finds_wrong_is_mended_by_a_sibling_that_succeeded() -> None:
+    stages, episodes = judged(Says(line=1), [True] * 5)
+    assert len(stages) == 1 and noted(episodes) == {PREFIX: [""], INTERVENTION: ["a"]}
+
+
+@pytest.mark.parametrize("judge", [Says(line=0), Says(line=-1), Absent()])
+def test_an_answer_in_which_no_error_is_named_is_left_alone(judge: Judge) -> None:
+    stages, episodes = judged(judge, [True] * 5)
+    assert len(stages) == 1 and noted(episodes) == {PREFIX: [], INTERVENTION: []}
+    read = [t.judge_usage.read for t in episodes if t.judge_usage]
+    assert read == ([] if isinstance(judge, Absent) else [20])  # what was asked for nothing is counted too
+
+
 def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
     run = train_elsewhere(  # the first failed answer of the first group is `96 [8] 60`
         "int_training", tmp_path, 'sampler.mark="[8]"', "sampler.iterations=1", "objectives.0.after=1"
@@ -132,6 +213,21 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path
     assert len(probes) == 4 and {(t.iteration, t.turns[0].given) for t in probes} == {(1, 1)}
     _, second = rows_of(run, "train")
     assert second["grad_norm"] > 0
+
+
+def test_a_judge_of_ones_own_finds_errors_of_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
+    run = train_elsewhere(
+        "int_training",
+        tmp_path,
+        f"sampler.type={JudgedInterventions.__module__}:JudgedInterventions",
+        f'sampler.judge={{type="{Lines.__module__}:Lines"}}',
+        'sampler.mark="[8]"',
+        "sampler.iterations=1",
+        "objectives.0.after=1",
+    )
+    first, second = rows_of(run, "train")
+    assert first["summary"]["judge_usage"]["sampled"] == 4 * 3 and "judge_usage" not in second["summary"]
+    assert {t.turns[0].given for t in trajectories_of(run) if t.role == PROBE} >= {1} and second["grad_norm"] > 0
 
 
 def test_arms_differ_in_what_comes_before_rl_and_in_the_steps_of_answers() -> None:

@@ -28,6 +28,7 @@ from longstride.report.figures import MOST_POINTS, figures
 from longstride.report.html import verdict, write_report
 from longstride.report.rows import Record, horizon_text, interval, number, points, read_record, short
 from longstride.rollout.summary import HORIZONS
+from longstride.stats import mean_interval
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--<script </script x & \u2028 \ud800"
 PAGE = "home [1] textbox search [2]\n# lamps\namber lantern [3]"
@@ -280,6 +281,26 @@ def test_strategies_and_roles_have_lines_of_their_own_where_there_are_several() 
     assert [s["name"] for s in _figure(train, "Success by role")["series"]] == ["plain", "guided"]
     titles = [f["title"] for f in figures(Record("x", rows=ROWS))]
     assert "Success by strategy" not in titles and "Success by role" not in titles
+
+
+def test_what_is_earned_inside_a_context_stands_by_episode_beside_who_plays_in_the_policys_place() -> None:
+    reward = {"reward@1": [0.0, 1.0, None], "reward@2": [1.0, 2.0, 3.0], "reward@3": [2.0, 4.0, 3.0]}
+    regret = {f"regret@{k}": [1.0, 2.0, 9.0] for k in (1, 2)} | {"regret@3": [1.0, 0.0, None]}
+    rows = [
+        {**evaluation(i, policy, 0.1, strategy), "measures": {**reward, **regret, "within@1": [0, 1, 1]} if i else {}}
+        for i, policy in ((0, "warm_start"), (1, "agent"))
+        for strategy in ("direct", "thompson")
+    ]
+    earned = _figure(rows, "Learning inside a context")
+    assert [s["name"] for s in earned["series"]] == ["direct", "thompson"]
+    first, *_, last = earned["series"][0]["points"]
+    assert (first["x"], first["y"]) == ([1], 0.5)  # of the tasks whose trials did not fail
+    assert (last["x"], last["y"], (last["lo"], last["hi"])) == ([3], 3.0, mean_interval([2.0, 4.0], seed=0))
+    assert [p["y"] for p in _figure(rows, "Regret inside a context")["series"][0]["points"]] == [1.5, 3.0, 3.5]
+    single = [{**row, "measures": {"reward@1": [1.0, 0.0]}} for row in rows]
+    assert not {"Learning inside a context", "Regret inside a context"} & {
+        f["title"] for f in figures(Record("x", rows=single))
+    }
 
 
 def test_a_long_run_is_thinned_and_keeps_its_start_and_its_newest_point() -> None:

@@ -59,6 +59,7 @@ def figures(record: Record) -> list[Figure]:
     made = (
         _returns(record),
         None if record.counts_returns else _learning(record),
+        *_in_trials(record),
         _data(record),
         *_paths(record),
         _test_horizons(record),
@@ -375,6 +376,47 @@ def _strategies(record: Record) -> Figure | None:
     ]
     caption = "Held-out success by what is done at test time."
     return _lines("Success by strategy", caption, "success", series, share=True) if len(series) > 1 else None
+
+
+def _in_trials(record: Record) -> list[Figure | None]:
+    """What the episodes of a trial earn by their place in it, at the run's end: of the policy, and of whatever plays in
+    its place. And regret, where it is measured, added up over them."""
+    rows = {name: found[-1] for name in record.strategies if (found := record.learning_under(name))}
+    whose = "Held-out trials at the end, weights fixed; the policy, and what is played in its place"
+    return [
+        _by_place(rows, "reward", "Learning inside a context", f"What each episode earns. {whose}.", "return"),
+        _by_place(
+            rows, "regret", "Regret inside a context", f"Added up over the episodes. {whose}.", "regret so far", True
+        ),
+    ]
+
+
+def _by_place(rows: Mapping[str, Row], of: str, title: str, caption: str, y: str, added: bool = False) -> Figure | None:
+    """A measure of trials (`reward@1`, `reward@2` and so on) by the place of an episode, with 95 % intervals."""
+    series = [
+        _series(
+            name.replace("_", " "),
+            _places(row, of, added),
+            [_get("place")],
+            _get("mean"),
+            hue,
+            mark=mark,
+            band=(lambda place: (place["lo"], place["hi"])) if k < BANDS else None,
+        )
+        for k, ((name, row), (hue, mark)) in enumerate(zip(rows.items(), HUES, strict=False))
+    ]
+    return _lines(title, caption, y, series, axes=["episode in one context"], free=True)
+
+
+def _places(row: Row, of: str, added: bool) -> list[dict[str, float]]:
+    """Of each place in a trial, the mean over tasks and its interval; nothing where a row has less than two places."""
+    found, columns = row.get("measures"), []
+    while isinstance(found, Mapping) and isinstance(column := found.get(f"{of}@{len(columns) + 1}"), list):
+        columns.append([number({"x": x}, "x") for x in column])
+    tasks = [[x for x in values if x is not None] for values in zip(*columns, strict=False)]
+    whole = [list(itertools.accumulate(t)) if added else t for t in tasks if len(t) == len(columns) > 1]
+    places = [(k, values, mean_interval(values, seed=0)) for k, values in enumerate(zip(*whole, strict=True), 1)]
+    return [{"place": k, "mean": statistics.fmean(values), "lo": lo, "hi": hi} for k, values, (lo, hi) in places]
 
 
 def _roles(record: Record) -> Figure | None:

@@ -35,7 +35,7 @@ a hint helps the more, the rarer success is, is not decided: +.64, +.59 and +.80
 
 Deviations: of the paper the abstract and what others wrote were read. A model of 0.2 million parameters reads no hints, so it is first shown
 2,000 corridors whose ways are drawn anew for each, with hints that are followed: they teach nothing of the house. The reward model for the
-test is left out.
+test is left out. Rates, batches and lengths of the paper are not known; guidance in words, by a teacher, takes a model that reads it.
 """
 
 from longstride.papers.card import Paper

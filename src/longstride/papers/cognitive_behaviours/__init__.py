@@ -22,7 +22,8 @@ With traces of your own, as rows of `prompt` and `completion` (docs/guides/trace
         evaluation.measures='[{type="longstride.papers.cognitive_behaviours.method:WordsSaid",words=["wait","try again"]}]'
 
 `demonstrators.behaviours=["verification","backtracking"]` shows some of them, none of them is a single attempt; `longstride
-make-base start=base-puzzles demonstrators.type=puzzle_behaviours` makes a start of it.
+make-base start=base-puzzles demonstrators.type=puzzle_behaviours` makes a start of it. `cognitive_behaviours/published` has the
+settings of the paper's own size.
 
 The claim is not frozen and has not been run. In the one run of 10 iterations that was looked at, wrong solutions came from 0.10 to 0.14,
 filler from 0.02 to 0.01, single right attempts from 0.15 to 0.17, and right solutions from 0.43 to 0.38: the paper's equality of right and

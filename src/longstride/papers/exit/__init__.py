@@ -23,8 +23,8 @@ The claim is not frozen and has not been run. Before training `base-puzzles` doe
 sixteen (60 tasks).
 
 Deviations: the abstract and notes were read. Requests to diverge and the bonus for diversity are left out: a model of half a million parameters
-follows no requests. How many groups go on, and how long they are kept, is not known. A summary stands for the history, so that sixteen turns
-fit a small context (see `reasoning_cache`, which draws states of one exploring episode instead).
+follows no requests. How many groups go on, and how long they are kept, is not known, nor are the paper's
+rates and batches. A summary stands for the history, so that sixteen turns fit a small context (see `reasoning_cache`, which draws states of one exploring episode instead).
 """
 
 from longstride.papers.card import Paper

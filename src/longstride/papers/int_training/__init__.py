@@ -29,7 +29,8 @@ The claim is not frozen and has not been run.
 
 Deviations: nothing but the verdict of whole answers is read, no reference solution, for a model of half a million parameters follows no
 instructions; so a failed answer is left alone where no continuation of it succeeds. What is cloned was sampled by the policy in the same
-iteration, and each search is cloned once. Keeping what came behind an intervention is left out.
+iteration, and each search is cloned once. Keeping what came behind an intervention is left out. Rates, batches and lengths of the paper are not known.
+That answers of thousands of tokens are mended by a step cannot be shown here.
 """
 
 from longstride.papers.card import Paper

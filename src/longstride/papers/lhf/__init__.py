@@ -16,7 +16,7 @@ episode (docs/guides/in_context.md).
 
 Deviations: the abstract was read, and the form of U as others give it. How the paper measures improvement and stability is not known: here they
 are the mean return of the second half of a history minus that of the first, and minus the mean drop from an episode to the
-next. Draws are with replacement, so as many histories are trained on with the filter as without.
+next. Draws are with replacement, so as many histories are trained on with the filter as without. The paper's own settings are not known.
 """
 
 from longstride.papers.card import Paper

@@ -35,7 +35,8 @@ from .13 [.10, .18] of 300 tasks to .71 [.66, .76] where sources are weighted, a
 
 Deviations: the abstract and notes were read. The paper's weights depend on those before (an LSTM), and several sources are tried from the same
 weights in an iteration; here one is, and what it did is what is compared. The target is not trained on at the end, so what is measured is
-transfer alone. A gain is the fall of the loss after the outer step, which is what is kept.
+transfer alone. A gain is the fall of the loss after the outer step, which is what is kept. Rates and batches of the paper are not known, and its models
+of masked words generate nothing.
 """
 
 from longstride.papers.card import Paper

@@ -29,6 +29,7 @@ environment has `receive` (`Receiving`).
     longstride eval RUN 'tasks.tasks.depths=[3,4,5]'        # deeper than it was trained on
 
 `metrics.jsonl` has successes of roots, of sub-agents and of parts that wait (`by_role`); evaluations measure `agents`, `depth` and `tree_turns`.
+`rao/published` has the settings of the paper's own size.
 
 The claim is not frozen and has not been run. A look decides nothing (seed 1, 3,000 demonstrations, 8 iterations of 32 roots, where the recipe has 12
 of 64): of 90 held-out tasks trees did .36 [.26, .46] before reinforcement learning and .68 [.58, .77] after it; .87, .20 and .00 at depths 1, 2 and 3

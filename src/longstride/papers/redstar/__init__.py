@@ -27,7 +27,8 @@ is room for a second one. That the lead grows with the number of traces is open 
 by +.088 [.028, .150] at a margin of .05. A thought after long traces takes 2.8 times the tokens; several short attempts within as many were not compared.
 
 Deviations: the model is one of 0.4M parameters; that larger ones need fewer traces is not tested. The start knows arithmetic and
-attempts that are given up early, as a model that was pretrained does. Traces are not chosen by difficulty.
+attempts that are given up early, as a model that was pretrained does. Traces are not chosen by difficulty. That a few thousand of
+them are enough rests on what a model of 7B knows before, which no model of this size shows. Rates and lengths of the paper are not known.
 """
 
 from longstride.papers.card import Paper

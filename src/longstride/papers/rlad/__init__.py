@@ -34,7 +34,8 @@ right in .57 of the tasks before RL and .50 after it, and with four abstractions
 
 Deviations: the abstract and notes were read. An abstraction of this size is a first step, for a model of half a million parameters follows no
 advice; scripts show one a task, and what differs is sampled. Both roles are one policy and learn in the same updates. Left out: prompts without an
-abstraction that earn nothing, the curriculum over lengths, and abstractions that summarise several solutions.
+abstraction that earn nothing, the curriculum over lengths, and abstractions that summarise several solutions. Rates and batches of the paper are not
+known; what an abstraction in words is worth takes a model that reads them.
 """
 
 from longstride.papers.card import Paper

@@ -26,7 +26,8 @@ On your own model and tasks, a file a level, in `own.toml`:
     levels = [{ type = "modular_chain", lengths = [2, 2, 2] }, { type = "modular_chain", lengths = [4, 4, 4] }]
 
 A level is any task source, also of many turns. Of its environment `reset`, `step` and the final state are passed on, and nothing else that one may
-offer (choices, how an action goes on). `metrics.jsonl` has success by environment and level.
+offer (choices, how an action goes on). `metrics.jsonl` has success by environment and level. `scaler/published` has the settings of the paper's own
+size.
 
 The claim is not frozen and has not been run.
 

@@ -21,7 +21,7 @@ On your own model and tasks of a single turn, a window a quarter of the whole:
 
 The claim is not frozen and has not been run.
 
-Deviations: the abstract and notes were read; window, batch and lam of the paper are not known. The critic reads the policy's hidden states and
+Deviations: the abstract and notes were read; window, batch, rate and lam of the paper are not known. The critic reads the policy's hidden states and
 moves nothing there, so nothing is gained by updating both apart. A whole answer that its budget cut is truncated: it goes on from its
 last value as everywhere here, and the critic does not learn from it, where the paper lets it end. The local engine samples all slots side by side and gives a slot that is done to the next
 answer at once, so wall time falls less than slot-steps.

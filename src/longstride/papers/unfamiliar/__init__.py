@@ -19,7 +19,7 @@ With a model and questions of your own (rows of `prompt` and `answer`):
         budget.turn_tokens=64 test_budget.turn_tokens=64 evaluation.measures='[{type="longstride.papers.unfamiliar.method:Unknown",reply="I do not know"}]'
 
 `cloning.demonstrations.share=0` is fine-tuning as usual, and `cloning.demonstrations.demonstrations` relabels demonstrations of
-another kind.
+another kind. `unfamiliar/published` has the settings of the paper's own size.
 
 The claim, frozen before its ten seeds ran, is shown: .88 of what is said is apt with relabelled examples, .67 with true labels and .66 with as
 many such labels by chance. It has a price: of questions that were told, .64 are answered right with them and .70 with true labels.

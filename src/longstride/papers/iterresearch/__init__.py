@@ -19,6 +19,9 @@ one counts more.
 `context={type="longstride.papers.iterresearch.method:Workspace"}`. Of a large model ask for a report in `chat.system`; thoughts in `<think>`
 are cut out as in the paper. Demonstrations of a larger model are `model_successes`.
 
+    longstride train iterresearch model=Qwen/Qwen3-0.6B cloning= tasks.type=my_module:MyTasks learner.lr=1e-6 \\
+        chat.system="Before you act, write what is to be remembered." budget.turn_tokens=1024 test_budget.turn_tokens=1024
+
 Deviations: the abstract, what others wrote of it, and the prompts and the loop of a reproduction were read; the training was not released. Adaptive
 downsampling, which makes the number of turns divide by the number of GPUs, is left out: here no turn has to be dropped for that. The world is
 trails whose answer is several codes on the way (`DialCodes`), where all but memory is easy.

@@ -1,9 +1,11 @@
 """IterResearch: what a rebuilt workspace has, what a turn is credited with, and solutions that report."""
 
 import random
+from pathlib import Path
 
 import pytest
-from helpers import make_trajectory
+from elsewhere import train_elsewhere
+from helpers import make_trajectory, rows_of, trajectories_of
 from line_world import CHAT, END, ids, language, plan, play
 
 from longstride.core.errors import ConfigError
@@ -73,3 +75,12 @@ def test_every_turn_of_a_solution_reports_all_codes_that_were_seen() -> None:
 def test_tasks_that_do_not_know_what_to_report_are_refused() -> None:
     with pytest.raises(ConfigError, match="Dial has no `note`"):
         ReportedSolutions().texts(Dial(), Dial().held_out(1)[0])
+
+
+def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
+    run = train_elsewhere(
+        "iterresearch", tmp_path, "cloning=", "context.placeholder=omitted", "budget.turns=4", "test_budget.turns=4"
+    )
+    later = [t for t in trajectories_of(run) if t.length > 2]
+    assert later and all(len(turn.prompt_ids) == len(t.turns[1].prompt_ids) for t in later for turn in t.turns[2:])
+    assert any(row["grad_norm"] > 0 for row in rows_of(run, "train"))

@@ -19,7 +19,10 @@ With traces of your own (docs/guides/traces.md), and the law of their number:
     longstride sweep redstar runs/redstar cloning.learner.epochs=10 cloning.learner.lr=1e-5 --grid cloning.episodes=64,256,1024
 
 A sweep sees each trace as often, so more traces are more steps there. `iterations=40 learner.epochs=2 learner.lr=1e-6` goes on with
-reinforcement learning; `model=` compares sizes.
+reinforcement learning. Sizes are an axis too; one of half the width is made in a quarter of an hour:
+
+    longstride make-base puzzles model.width=48 --out half
+    longstride sweep redstar runs/sizes cloning.learner.epochs=10 --grid model=half,base-puzzles --grid cloning.episodes=64,256,1024,4096
 
 The claim, frozen before its eight seeds ran, is null. On hard tasks long traces are ahead of as many short ones by +.206 [.163, .246] (.44 and .23), as
 was said; but on easy ones too, by +.204 [.168, .239], where they were not to be: with one attempt a model gets .72 of the puzzles of one operation, so there

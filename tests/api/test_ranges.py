@@ -46,6 +46,7 @@ SIGNED = {
     "Belief.scale": "a fitted slope",
     "Belief.shift": "a log-odds",
     "QLearning.optimism": "a return",
+    "GaussianThompson.mean": "of rewards",
     "ConservativeModel.limit": "of a score",
     "Reweighted.exponents": "logarithms",
     "Atoms.low": "returns",

@@ -3,6 +3,7 @@ evaluation."""
 
 import asyncio
 import random
+from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
@@ -10,12 +11,23 @@ import pytest
 from longstride.core.errors import EnvFailure, TaskError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
-from longstride.envs.hidden import Bandit, Bandits, Corridor, Corridors, DarkRoom, DarkRooms, LinearBandits
+from longstride.envs.hidden import (
+    Bandit,
+    Bandits,
+    Corridor,
+    Corridors,
+    DarkRoom,
+    DarkRooms,
+    GaussianBandit,
+    GaussianBandits,
+    LinearBandits,
+)
 from longstride.envs.hidden.base import HiddenEnv, HiddenWorlds, Rule, rule_of
 from longstride.rollout.hidden import ShareOfMost
 
 WORLDS: list[HiddenWorlds] = [
     Bandits(),
+    GaussianBandits(),
     LinearBandits(dimensions=3),
     DarkRooms(),
     DarkRooms(size=10, turns=100, begins="corner", hidden="actions"),
@@ -150,6 +162,15 @@ def test_of_what_can_be_earned_an_episode_has_a_share_whatever_its_world_pays() 
     corridor = Corridor(turns=1, rooms=("hall", "attic"), doors=("red", "blue"), way=(0, 1))
     assert share(Corridors(), corridor, make_turn(action="red")) is None, "nothing can be earned in so few turns"
     assert ShareOfMost()(make_trajectory(1, task=make_task())) is None
+
+
+def test_an_arm_with_gaussian_noise_pays_around_its_mean_in_hundredths() -> None:
+    life = GaussianBandit(turns=3, chances=(0.25, 0.75), deviation=0.3).start(random.Random(0))
+    paid = [life.act("b") for _ in range(4000)]
+    assert fmean(paid) == pytest.approx(0.75, abs=0.02) and pstdev(paid) == pytest.approx(0.3, abs=0.01)
+    assert all(x == round(x, 2) for x in paid) and min(paid) < 0 and max(paid) > 1
+    task = GaussianBandits(arms=3, deviation=1.5).sample(random.Random(0), 1)[0]
+    assert len(task.meta["chances"]) == 3 and task.meta["deviation"] == 1.5
 
 
 def test_arms_of_a_linear_bandit_say_something_of_each_other() -> None:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
-from longstride.envs.hidden import Bandits, Corridors, DarkRooms, LinearBandits
+from longstride.envs.hidden import Bandits, Corridors, DarkRooms, GaussianBandits, LinearBandits
 from longstride.envs.puzzles import Mastermind
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, Trial
@@ -21,6 +22,7 @@ from longstride.strategies.learners import (
     UCB,
     AnyChoice,
     Distracted,
+    GaussianThompson,
     GreedyMean,
     LinUCB,
     OneOf,
@@ -83,6 +85,18 @@ def test_thompson_chooses_an_arm_as_often_as_it_is_best_in_its_posterior() -> No
     assert share == pytest.approx(2 / 3, abs=0.03)
 
 
+def test_gaussian_thompson_does_so_with_noise_of_a_known_deviation() -> None:
+    # one pull of noise as wide as the prior: N(1, 1/2) against N(0, 1), and P(first is better) = Phi(1 / sqrt(1.5))
+    learner = GaussianThompson(deviation=1.0, mean=0.0, variance=1.0)
+    share = chosen(learner, [("a", 2.0)], times=4000).count("a") / 4000
+    assert share == pytest.approx(NormalDist().cdf(1 / 1.5**0.5), abs=0.03)
+
+
+def test_thompson_of_rewards_between_0_and_1_says_who_takes_others() -> None:
+    with pytest.raises(ConfigError, match="a turn earned 1.2; take gaussian_thompson"):
+        chosen(Thompson(), [("a", 1.2)])
+
+
 def test_ucb_tries_all_arms_and_then_takes_the_highest_bound() -> None:
     assert set(chosen(UCB(), [("a", 1.0)])) == {"b"}
     # after a: 2 of 2, b: 0 of 1: 1 + c sqrt(ln 3 / 2) = 1 + .741 c, 0 + c sqrt(ln 3) = 1.048 c, equal at c = 3.26
@@ -121,8 +135,13 @@ def test_a_distracted_learner_makes_any_choice_in_its_share_of_turns() -> None:
 
 @pytest.mark.parametrize(
     ("world", "learner", "episodes"),
-    [(Bandits(), Thompson(), 5), (LinearBandits(), LinUCB(), 4), (Corridors(), QLearning(), 9)],
-    ids=["bandits", "linear", "corridors"],
+    [
+        (Bandits(), Thompson(), 5),
+        (GaussianBandits(), GaussianThompson(), 5),
+        (LinearBandits(), LinUCB(), 4),
+        (Corridors(), QLearning(), 9),
+    ],
+    ids=["bandits", "gaussian", "linear", "corridors"],
 )
 def test_a_learner_earns_more_in_later_episodes_of_a_trial(
     world: TaskSource, learner: TrialLearner, episodes: int

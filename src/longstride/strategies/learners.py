@@ -201,10 +201,50 @@ class Thompson(TrialLearner):
 
 
 class _Thompson(_Counting):
+    def saw(self, seen: str, choice: str, reward: float, after: str | None) -> None:
+        if not 0 <= reward <= 1:
+            raise ConfigError(
+                f"thompson knows rewards from 0 to 1, and a turn earned {reward:g}; take gaussian_thompson in its "
+                "place (in cloning.demonstrations.learner, in evaluation.strategies)"
+            )
+        super().saw(seen, choice, reward, after)
+
     def choose(self, seen: str, env: object, rng: random.Random) -> str:
         known = self._known[seen]
         pairs = zip(known.pulls, known.earned, strict=True)
         return self.first_of([rng.betavariate(1 + e, 1 + n - e) for n, e in pairs], rng)
+
+
+class GaussianThompson(TrialLearner):
+    """Thompson sampling for rewards with Gaussian noise of a known deviation: the choice that is best in a draw from
+    its posterior, which is Gaussian too, at each observation apart. The prior is that of DPT's authors: the mean and
+    the variance of means that are drawn between 0 and 1."""
+
+    deviation: Positive = 0.3
+    """Of the noise."""
+    mean: float = 0.5
+    """Of the prior."""
+    variance: Positive = 1 / 12
+    """Of the prior."""
+
+    def begin(self, env: object) -> Learning:
+        return _GaussianThompson(env, self)
+
+    def posterior(self, pulls: int, earned: float) -> tuple[float, float]:
+        """Mean and variance of what a choice pays that earned so much in so many pulls."""
+        precision = 1 / self.variance + pulls / self.deviation**2
+        return (self.mean / self.variance + earned / self.deviation**2) / precision, 1 / precision
+
+
+class _GaussianThompson(_Counting):
+    def __init__(self, env: object, learner: GaussianThompson) -> None:
+        super().__init__(env)
+        self._of = learner
+
+    def choose(self, seen: str, env: object, rng: random.Random) -> str:
+        known = self._known[seen]
+        believed = [self._of.posterior(n, e) for n, e in zip(known.pulls, known.earned, strict=True)]
+        return self.first_of([rng.gauss(mean, math.sqrt(variance)) for mean, variance in believed], rng)
 
 
 class UCB(TrialLearner):

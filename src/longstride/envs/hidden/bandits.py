@@ -1,7 +1,13 @@
-"""Bandits: arms that pay 1 or 0, each with a chance of its own.
+"""Bandits: arms that pay 1 or 0, each with a chance of its own, or around a mean of their own (`GaussianBandits`).
 
 An episode is some pulls; nothing is seen but what a pull earned. What always holds: the chances are the task's, so all
 episodes of a trial have the same ones, and luck is an episode's own (`trial.start = "new"`).
+
+| as in | settings |
+|---|---|
+| DPT, bandits | `type="gaussian_bandits", pulls=500` |
+| DPT, bandits that pay 1 or 0 | `type="bandits", pulls=500` |
+| arXiv 2310.08566, linear bandits, but for their noise | `type="linear_bandits", dimensions=5, pulls=200` |
 """
 
 import math
@@ -11,13 +17,15 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from longstride.core.numbers import Count
+from longstride.core.numbers import Count, Weight
 from longstride.core.seeds import stream
 from longstride.core.trajectory import Trajectory
 from longstride.envs.hidden.base import HiddenWorlds, Life, Rule, source_of
 
 ARMS = "abcdefghijklmnopqrst"
 """Names of arms, a token each."""
+PLACES = 2
+"""Decimals of a reward that is no whole number."""
 Chance = Annotated[float, Field(ge=0, le=1)]
 Arms = Annotated[int, Field(ge=2, le=len(ARMS))]
 
@@ -90,6 +98,40 @@ class Bandits(HiddenWorlds):
         return Bandit(turns=self.pulls, chances=tuple(round(rng.random(), 3) for _ in range(self.arms)))
 
 
+class GaussianBandit(Bandit):
+    """The mean that each arm pays (`chances`), around which it does."""
+
+    deviation: Weight
+
+    def start(self, rng: random.Random) -> Life:
+        return PullingAround(self, rng)
+
+
+class PullingAround(Pulling):
+    """Pulls of arms that pay around their means."""
+
+    def __init__(self, bandit: GaussianBandit, rng: random.Random) -> None:
+        super().__init__(bandit, rng)
+        self._deviation = bandit.deviation
+
+    def act(self, choice: str) -> float:
+        mean = self._bandit.chances[ARMS.index(choice)]
+        return round(self._rng.gauss(mean, self._deviation), PLACES)
+
+
+class GaussianBandits(Bandits):
+    """Arms whose means are drawn uniformly between 0 and 1, and which pay them with Gaussian noise, in hundredths. The
+    vocabulary of `base-trials` has whole numbers alone: take a model of your own, which reads
+    `context.turn="reward: {reward:g}"`."""
+
+    kind: ClassVar[type[Rule]] = GaussianBandit
+    deviation: Weight = 0.3
+    """Of what an arm pays; DPT has 0.3 (its code calls it `var`)."""
+
+    def make(self, rng: random.Random) -> GaussianBandit:
+        return GaussianBandit(**super().make(rng).model_dump(), deviation=self.deviation)
+
+
 class LinearBandits(Bandits):
     """Arms with features x that are known and always the same, and pay with chance 1/2 + <x, theta> / 2: what is hidden
     is theta, of length 1, so that one arm says something of the others."""
@@ -117,3 +159,4 @@ def _direction(rng: random.Random, dimensions: int) -> tuple[float, ...]:
 
 
 source_of(Bandit)
+source_of(GaussianBandit)

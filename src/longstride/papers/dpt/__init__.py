@@ -14,8 +14,12 @@ knows: posterior sampling, as Thompson's.
 | deployed | sampled, and what came of it read | online; offline, where a context is given | the same | online |
 
 With your own: an environment that says its `choices` and, for the labels, what is `best` (docs/guides/in_context.md); any learner or
-stored behaviour is `cloning.demonstrations.learner`. Dark rooms: `tasks='{type="dark_rooms",size=10,turns=100,begins="corner"}'
-trial.episodes=1 cloning.demonstrations.learner.type=any_choice`.
+stored behaviour is `cloning.demonstrations.learner`. The paper's dark rooms, and its bandits with a model that reads decimals:
+
+    longstride train dpt tasks='{type="dark_rooms",size=10,turns=100,begins="corner"}' trial.episodes=1 cloning.demonstrations.learner.type=any_choice
+    longstride train dpt model=MODEL tasks='{type="gaussian_bandits",pulls=500}' trial.episodes=1 budget.turns=500 test_budget.turns=500 \\
+        context.turn='reward: {reward:g}' cloning.episodes=100000 cloning.learner.lr=1e-4 cloning.learner.batch_samples=64 \\
+        evaluation.strategies='[{type="direct"},{type="played_by",learner={type="gaussian_thompson"}}]'
 
 The claim is shown: with the best arm as the label in both, an episode earns 3.15 after anyone's trials and 2.56 after the best player's (any
 arm would earn 2.5, of 5 pulls with 3 arms). The gap opens inside the context: .11 in the first episode of a trial, .83 in the sixth. Where
@@ -23,8 +27,8 @@ rewards are left out of the context both earn what any arm would. Posterior samp
 a policy that imitates Thompson's own trials 3.22, .07 more [.04, .11]. Each arm had the rate of six that was best for it on other seeds; a run takes
 one and a half minutes of a core, the claim with its tuning somewhat over two hours of them.
 
-Deviations: interactions are read in their order, and the code shuffles them. Rewards of bandits are 0 or 1 and not Gaussian. A query
-state is the state in which the policy acts.
+Deviations: interactions are read in their order, and the code shuffles them. Rewards of bandits are 0 or 1 and not Gaussian, for `base-trials` reads
+whole numbers alone. A query state is the state in which the policy acts.
 """
 
 from longstride.papers.card import Paper

@@ -1,6 +1,7 @@
 """DPT: what its behaviour draws, what it labels, and a model and world of one's own."""
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,9 @@ import pytest
 from helpers import rows_of
 from hidden_lamp import CHAT, SWITCHES, TOKENIZER, Lamp, save_model, small
 
+from longstride.envs.hidden import GaussianBandits
+from longstride.models.chat import ChatFormat
+from longstride.models.tiny import build_tokenizer
 from longstride.papers.dpt.method import FixedDraw
 from longstride.papers.dpt.recipe import CLAIM, RECIPE
 
@@ -38,6 +42,15 @@ def test_the_best_action_is_imitated_whatever_was_done() -> None:
         assert len(wanted) == 1, "one switch lights the lamp in all episodes of a trial"
         pairs += [a == b for a, b in words if b in SWITCHES]
     assert 0.1 < np.mean(pairs) < 0.6
+
+
+def test_what_gaussian_arms_paid_is_read_in_hundredths() -> None:
+    own = RECIPE.replace(tasks=GaussianBandits(arms=3, pulls=4), context={"turn": "{reward:g}"}, trial={"episodes": 2})
+    chat = ChatFormat(build_tokenizer(["pull arms a b c next . - 01 02 03 04 05 06 07 08 09"]))
+    assert own.cloning is not None
+    found = own.cloning.demonstrations.samples(own, chat, 20, random.Random(0))
+    texts = [chat.decode([*s.prompt_ids, *s.sampled_ids]) for s in found]
+    assert len(texts) == 10 and all(re.search(r"\b[abc] (- )?[01] ?\. ?\d+", text) for text in texts)
 
 
 def test_an_own_model_of_another_architecture_and_an_own_world_by_settings_alone(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 jon--lee/decision-pretrained-transformer (`ctrls/ctrl_bandit.py`, commit 15172df) choose after each of these pulls. The
 arms of the former have a constant feature, which ours adds by itself; the latter is read once all arms were tried.
 
-Not compared: its UCB adds 1 / sqrt(n) and ours sqrt(2 log t / n) at first; its Thompson sampling is for Gaussian rewards.
+And what `ThompsonSamplingPolicy` believes of the arms after all of them. Not compared: its UCB adds 1 / sqrt(n) and ours
+sqrt(2 log t / n) at first.
 """
 
 import random
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from longstride.strategies.learners import GreedyMean, LinUCB, TrialLearner
+from longstride.strategies.learners import GaussianThompson, GreedyMean, LinUCB, TrialLearner
 
 ARMS = [[-0.8, -1.3], [-0.2, 0.4], [1.1, 0.1], [-0.6, -0.8]]
 PULLS = "0123000302301113"
@@ -44,3 +45,19 @@ def test_after_the_same_pulls_the_released_arm_is_chosen(learner: TrialLearner, 
         if n >= first:
             chosen += learning.choose("", env, rng)
     assert chosen == released
+
+
+@pytest.mark.parametrize(
+    ("deviation", "means", "variances"),
+    [
+        (0.3, [0.634181, 0.665354, 0.321429, 0.393701], [0.012712, 0.017717, 0.029221, 0.017717]),
+        (1.5, [0.528788, 0.527097, 0.481034, 0.482581], [0.068182, 0.072581, 0.077586, 0.072581]),
+    ],
+)
+def test_of_the_arms_is_believed_what_the_released_thompson_sampling_believes(
+    deviation: float, means: list[float], variances: list[float]
+) -> None:
+    of_arms = [[r for pull, r in zip(PULLS, REWARDS, strict=True) if pull == arm] for arm in "0123"]
+    found = [GaussianThompson(deviation=deviation).posterior(len(paid), sum(paid)) for paid in of_arms]
+    assert [mean for mean, _ in found] == pytest.approx(means, abs=1e-6)
+    assert [variance for _, variance in found] == pytest.approx(variances, abs=1e-6)

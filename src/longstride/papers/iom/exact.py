@@ -76,3 +76,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "A model trained at its own best rate, climbed in small steps, ends at 0.849 of the best value and one with invariant "
+    "features at 0.914 (+0.065 [0.044, 0.087]): by the margin of 0.2 in one of 40 worlds. Where nothing outside the data "
+    "is worse the lead is 0.049, so it hardly comes from there. It is largest on the function with many ripples (0.13) and "
+    "with few dimensions (0.10 below 13); the plain model's rate is at an end of its grid, so it may do better still."
+)

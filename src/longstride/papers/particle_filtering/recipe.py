@@ -52,13 +52,16 @@ CLAIM = Claim(
     # the more the scorer errs, the more a beam loses that takes it at its word
     dose=tuple(f"noise_{noise:g}_particles > noise_{noise:g}_beam" for noise in _noises),
     reported=Ordering(relations=("particles > vote", "beam > vote")),
-    # of sizes that take as many tokens as a beam of eight: particles that are drawn more sharply live longer
+    # of sizes that take as many tokens as a beam of six: particles that are drawn more sharply live longer
     grid={
         "particles: evaluation.strategies.0.search": tuple(
             Particles(n=n, temperature=t).as_data()
-            for n, t in ((7, 0.015), (7, 0.03), (7, 0.06), (8, 0.12), (10, 0.25), (13, 0.5), (14, 1.0))
+            for n, t in ((6, 0.015), (6, 0.03), (6, 0.06), (6, 0.12), (8, 0.25), (10, 0.5), (11, 1.0))
         ),
-        "beam: evaluation.strategies.0.search": _beams,
+        "beam: evaluation.strategies.0.search": tuple(
+            Beam(n=6, width=width, diverse=diverse).as_data()
+            for width, diverse in ((1, False), (2, False), (3, False), (6, False), (2, True), (3, True))
+        ),
         **{
             f"noise_{noise:g}_{name}: evaluation.strategies.0.search": searches
             for noise in _noises

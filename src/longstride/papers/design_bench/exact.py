@@ -45,3 +45,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),
 )
+
+FINDING = (
+    "A plain model that is trained at its own best rate and climbed in small steps finds designs as good as a conservative "
+    "one's: 0.856 and 0.874 (+0.018 [0.003, 0.036]), by the margin of 0.2 in none of 24 worlds, most on the function with many "
+    "ripples (0.06). What the conservative model has is that it does not promise too much: -0.06 against 0.02. Where nothing "
+    "outside the data is worse it costs 0.09."
+)

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import rows_of
 
-from longstride import papers
-from longstride.control import ControlEpisode, ControlRecipe, GymnasiumTasks, recorded
-from longstride.core.config import resolve
+from longstride.control import ControlEpisode, GymnasiumTasks, recorded
 from longstride.core.errors import RunError
 
 FALSE = np.zeros(5, bool)
@@ -225,23 +222,3 @@ class TestInAnEnvironment:
             RunError, match="not recorded in CartPole-v1, whose discrete values are whole numbers from 0 to 1: it has "
         ):
             self.dataset(tmp_path, "CartPole-v1", observations=np.zeros((5, 4)), actions=np.array([0, 1, 2, 0, 1]))
-
-
-@pytest.mark.parametrize("name", ["dsrl/recorded", "pa_rl/recorded", "q_transformer/recorded", "saq/recorded"])
-def test_methods_for_any_class_of_policy_learn_from_a_file_by_settings_alone(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("gymnasium", reason="needs pip install 'longstride[gymnasium]'")
-    rng, path = np.random.default_rng(0), tmp_path / "mine.npz"
-    arrays = d4rl(observations=rng.normal(size=(5, 3)), actions=rng.uniform(-2, 2, (5, 1)), terminals=at(2, 4))
-    np.savez(path, **arrays)  # pyright: ignore[reportArgumentType]
-    recipe = papers.load(name)
-    assert isinstance(recipe, ControlRecipe)
-    phases = [f"phases.{k}.{field}=2" for k in range(len(recipe.phases)) for field in ("iterations", "updates")]
-    settings = ["tasks.id=Pendulum-v1", f"tasks.data={path}", "agent.batch=4", *phases]
-    settings += ["test_horizon.limit=2", "evaluation.episodes=1", "evaluation.every=4"]
-    mine = resolve(ControlRecipe, recipe, settings)
-    mine.train(tmp_path / "run")
-    rows = rows_of(tmp_path / "run")
-    assert rows[-1]["kind"] == "eval" and np.isfinite(rows[-1]["measures"]["return"]).all()
-    losses = [{key for key in row if key in ("q_loss", "imitation")} for row in rows if row["kind"] == "train"]
-    cloned = [{"imitation"}] * 2 if len(recipe.phases) > 1 else []
-    assert losses[: len(cloned)] == cloned and all("q_loss" in of for of in losses[len(cloned) :])

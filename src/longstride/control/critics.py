@@ -50,6 +50,10 @@ class CriticNets(nn.Module):
         drawn_BA = policy.sample(batch.state_BS, noise).squeeze(-2)
         return self.score(batch.state_BS, batch.action_BA) - self.score(batch.state_BS, drawn_BA)
 
+    def worth(self, state_BS: Tensor) -> Tensor | None:
+        """[B] what states are worth, where that is learned apart from actions; None here."""
+        return None
+
 
 class ControlCritic(Component):
     """Family: how values are learned. A critic is networks that score actions, and a loss on a batch."""

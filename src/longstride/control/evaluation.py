@@ -139,9 +139,14 @@ def outcomes_of(tested: Tested) -> list[float]:
 
 
 def measures_of(recipe: ControlRecipe, learner: ControlLearner, tested: Tested) -> dict[str, list[float]]:
-    """What tasks and critics measure of every episode beside success, for each of them, by name."""
+    """What tasks and critics measure of every episode beside success, for each of them, by name; along a shortest way
+    (`LevelNets.ordered`, of the level that sees the goal) the episodes of a task have what its first one has."""
     tasks, acting = recipe.tasks, learner.levels[-1]
-    of_episodes = [tasks.measures(e) | acting.measures(tasks, e) for of in tested.values() for e in of]
+    of_episodes = []
+    for first, *others in tested.values():
+        way = tasks.way(first)
+        ordered = {} if way is None else learner.levels[0].ordered(way)
+        of_episodes += [tasks.measures(e) | acting.measures(tasks, e) | ordered for e in (first, *others)]
     return {name: [of[name] for of in of_episodes] for name in of_episodes[0] if all(name in of for of in of_episodes)}
 
 

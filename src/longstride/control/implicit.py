@@ -55,6 +55,9 @@ class ImplicitNets(QNets):
         assert self.v is not None
         return self.v(state_BS)[0, ..., 0]
 
+    def worth(self, state_BS: Tensor) -> Tensor:
+        return self.state_value(state_BS)
+
     def best_known(self, batch: Batch) -> Tensor:
         """[B] values of the actions of the data, by the target network."""
         return reduce_ensemble(self.target.value(batch.state_BS, batch.action_BA), self.config.reduction)
@@ -103,6 +106,10 @@ class VNets(CriticNets):
         v_EB = self.v(torch.cat((batch.state_BS, batch.next_state_BS), -2))[..., 0]
         here_B, next_B = v_EB.mean(0).chunk(2, -1)
         return next_B - here_B
+
+    def worth(self, state_BS: Tensor) -> Tensor:
+        """[B] the mean of the members."""
+        return self.v(state_BS)[..., 0].mean(0)
 
 
 class ImplicitV(ControlCritic):

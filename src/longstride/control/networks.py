@@ -19,7 +19,7 @@ from longstride.control.agent import ControlAgent, Level
 from longstride.control.batches import Batch, Given, NStep
 from longstride.control.critics import CriticNets, WeightedCritics
 from longstride.control.data import TransitionStore
-from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec
+from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, Way
 from longstride.control.memory import Windows
 from longstride.control.noise import RunNoise
 from longstride.control.policies import ControlPolicy
@@ -153,6 +153,29 @@ class LevelNets(nn.Module):
         found: dict[str, float] = {}
         for (_, critic, nets), (_, data) in zip(self.critics, self.level.critics.values(), strict=True):
             found |= critic.measures(nets, data, episode, tasks.values(episode, data.discount))
+        return found
+
+    @torch.no_grad()
+    def ordered(self, way: Way) -> dict[str, float]:
+        """How values go along a shortest way: `order`, the share of its steps by which they rise; `sign`, the share of
+        its states in which the action along it is scored higher than the opposite one. Of a state without a value of
+        its own, the score of what is done there; nothing where a state alone has no value."""
+        level, critic = self.level, self.critic
+        if critic is None or self.memory is not None or level.extraction.adapts or len(way.along) < 2:
+            return {}
+        seen = way.observation if level.data.goals is None else np.concatenate((way.observation, way.goal), 1)
+        state_KS = torch.from_numpy(seen)
+        weighed = [of for name, (of, _) in level.critics.items() if name == "critic" or level.further[name].weight]
+        scores = all(of.scores for of in weighed)
+        worth_K, found = critic.worth(state_KS), {}
+        if worth_K is None and scores:
+            noise = RunNoise.seeded(0)
+            worth_K = critic.score(state_KS, level.extraction.act(self.actor, critic, state_KS, noise, explore=False))
+        if worth_K is not None:
+            found["order"] = (worth_K.diff() > 0).double().mean().item()
+        if scores and level.data.action == "action" and self.codes is None:
+            along_K, back_K = (critic.score(state_KS, torch.from_numpy(of)) for of in (way.along, way.back))
+            found["sign"] = (along_K > back_K).double().mean().item()
         return found
 
     def act(self, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:

@@ -34,6 +34,9 @@ class ReturnNets(CriticNets):
         """[B] generalised advantages: the return to go over what the state was worth."""
         return batch.return_B - self.before(batch.state_BS)[0, ..., 0]
 
+    def worth(self, state_BS: Tensor) -> Tensor:
+        return self.v(state_BS)[0, ..., 0]
+
 
 class LambdaReturns(ControlCritic):
     """V(s) toward the lambda-return of the episode (see `TransitionStore.lambda_returns`)."""

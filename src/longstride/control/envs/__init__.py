@@ -1,7 +1,7 @@
 """Control tasks: worlds with real-valued observations, and actions that are real numbers or discrete, many copies at a
 time. NumPy only."""
 
-from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, play, play_beside
+from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, Way, play, play_beside
 from longstride.control.envs.compass import CompassMaze
 from longstride.control.envs.gymnasium import GymnasiumTasks
 from longstride.control.envs.pendulum import Pendulum
@@ -18,6 +18,7 @@ __all__ = [
     "Several",
     "Spec",
     "VectorEnv",
+    "Way",
     "play",
     "play_beside",
 ]

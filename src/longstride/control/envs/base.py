@@ -60,6 +60,19 @@ class ControlEpisode:
         return len(self.action)
 
 
+class Way(NamedTuple):
+    """K states along a shortest way to a goal, and in each of them the action along it and the opposite one."""
+
+    observation: np.ndarray
+    """[K, O], in order; where the goal is reached is none of them."""
+    goal: np.ndarray
+    """[K, G] the same in all of them."""
+    along: np.ndarray
+    """[K, A]."""
+    back: np.ndarray
+    """[K, A]."""
+
+
 class VectorStep(NamedTuple):
     """The result of one step in each copy."""
 
@@ -162,6 +175,10 @@ class ControlTasks(Component):
             episode: of a test.
             discount: gamma, per step.
         """
+        return None
+
+    def way(self, episode: ControlEpisode) -> Way | None:
+        """A shortest way from where a test episode begins to its goal, where that is known; None here."""
         return None
 
 

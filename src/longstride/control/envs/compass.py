@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longstride.control.envs.base import ControlEpisode, Spec, VectorStep
+from longstride.control.envs.base import ControlEpisode, Spec, VectorStep, Way
 from longstride.control.envs.maze import Maze
 from longstride.control.envs.pointmaze import Draw, PointMaze, PointMazeEnv
 from longstride.core.numbers import Count
@@ -54,9 +54,18 @@ class CompassMaze(PointMaze):
     def demonstrated(self, seed: int) -> list[ControlEpisode]:
         return _numbered(super().demonstrated(seed))
 
+    def way(self, episode: ControlEpisode) -> Way | None:
+        found = super().way(episode)
+        return found and found._replace(along=_rows(found.along), back=_rows(found.back))
+
 
 def _numbered(episodes: Sequence[ControlEpisode]) -> list[ControlEpisode]:
     """Walks with the actions that were taken."""
     for e in episodes:
-        e.action = np.eye(len(FORCES), dtype=np.float32)[nearest(e.action)]
+        e.action = _rows(e.action)
     return list(episodes)
+
+
+def _rows(force_B2: np.ndarray) -> np.ndarray:
+    """[B, 5] the nearest of `FORCES`, as rows of zeros with a one."""
+    return np.eye(len(FORCES), dtype=np.float32)[nearest(force_B2)]

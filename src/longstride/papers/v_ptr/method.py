@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from longstride.control import ControlEpisode, ControlTasks, CriticNets, QNets, TDCritic
 from longstride.control.critics import QEnsemble
-from longstride.control.envs import Spec, VectorEnv
+from longstride.control.envs import Spec, VectorEnv, Way
 from longstride.control.implicit import ImplicitV, VNets
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Share
@@ -113,3 +113,6 @@ class FewLabels(ControlTasks):
 
     def measures(self, episode: ControlEpisode) -> dict[str, float]:
         return self.tasks.measures(episode)
+
+    def way(self, episode: ControlEpisode) -> Way | None:
+        return self.tasks.way(episode)

@@ -211,6 +211,46 @@ def test_returns_that_cannot_be_read_are_left_out(damage: Any) -> None:
     assert not {"Return", "Returns of the offline data"} & {f["title"] for f in figures(Record(name="x", rows=rows))}
 
 
+def test_the_order_of_values_along_shortest_ways_is_a_curve_of_means_over_tasks() -> None:
+    rows = [
+        evaluation(k, policy, 0.1) | {"measures": {"order": [k, 1.0], "success": [0.0, 0.0]}}
+        for k, policy in enumerate(("warm_start", "agent"))
+    ]
+    rows.insert(1, training(1))
+    (found,) = [f for f in figures(Record(name="x", rows=rows)) if f["title"] == "Values along shortest ways"]
+    (series,) = found["series"]
+    assert [p["y"] for p in series["points"]] == [0.5, 1.0]
+
+
+def placed(**changes: Any) -> list[dict[str, Any]]:
+    """Rows of a run whose data are in three of four cells."""
+    found = {"places": True, "low": [0.0, -1.0], "high": [2.0, 1.0], "counts": [[3, 0], [4, 1]], **changes}
+    return [{"kind": "data", "coverage": found}, returned(1, "agent", [1, 2.0])]
+
+
+def test_where_the_data_are_is_drawn_as_shares_of_a_plane() -> None:
+    found = {f["title"]: f for f in figures(Record(name="x", rows=placed()))}["Where the offline data are"]
+    assert found["rows"] == [[0.375, 0], [0.5, 0.125]] and (found["low"], found["high"]) == ([0, -1], [2, 1])
+    assert "plane of their places; 3 of 4 cells have any" in found["caption"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"counts": []},
+        {"counts": [[1, 2], [3]]},
+        {"counts": [[1, "x"], [3, 4]]},
+        {"counts": [[0, 0], [0, 0]]},
+        {"counts": [[-1, 2], [3, 4]]},
+        {"counts": [3]},
+        {"low": [2.0, -1.0]},
+        {"high": [2.0]},
+    ],
+)
+def test_a_plane_that_cannot_be_read_is_left_out(damage: Any) -> None:
+    assert "Where the offline data are" not in {f["title"] for f in figures(Record(name="x", rows=placed(**damage)))}
+
+
 def test_certainty_is_paired_over_tasks_and_leaves_failed_ones_out(tmp_path: Path) -> None:
     first = {**evaluation(0, "warm_start", 0.27), "measures": {"success": [0.0] * 20 + [1.0] * 10 + [None]}}
     last = {**evaluation(15, "agent", 0.58), "measures": {"success": [0.0] * 10 + [1.0] * 20 + [1.0]}}

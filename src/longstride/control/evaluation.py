@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from longstride.control.coverage import coverage
 from longstride.control.data import FIELDS, TransitionStore
-from longstride.control.envs import ControlEpisode, play_beside
+from longstride.control.envs import ControlEpisode, Spec, play_beside
 from longstride.control.learner import ControlLearner, act_together
 from longstride.control.recipe import ControlRecipe
 from longstride.core.errors import RunError
@@ -120,9 +121,9 @@ def evaluation_row(recipe: ControlRecipe, policy: str, tested: Tested) -> dict[s
     }
 
 
-def data_row(store: TransitionStore) -> dict[str, Any]:
-    """What a metrics row holds of offline data: how many episodes and steps, the share of terminations, and the mean
-    and a histogram of the sums of their rewards."""
+def data_row(store: TransitionStore, spec: Spec) -> dict[str, Any]:
+    """What a metrics row holds of offline data: how many episodes and steps, the share of terminations, the mean and a
+    histogram of the sums of their rewards, and where their states are (`control.coverage`)."""
     count_K, edge_L = np.histogram(store.earned, 12)
     return {
         "episodes": store.episodes,
@@ -130,6 +131,7 @@ def data_row(store: TransitionStore) -> dict[str, Any]:
         "terminated": _mean(store.terminated.tolist()),
         "return": float(store.earned.mean()),
         "histogram": {"edges": edge_L.tolist(), "counts": count_K.tolist()},
+        **coverage(store.observation, spec.goal[:2]),
     }
 
 

@@ -76,7 +76,7 @@ def _train(runs: Sequence["ControlRun"]) -> None:
         if begun := [run for run in runs if run.checkpoint is None]:
             for run in begun:
                 if len(run.offline):
-                    run.row("data", **data_row(run.offline))
+                    run.row("data", **data_row(run.offline, run.recipe.tasks.spec))
             _evaluate(begun)
             for run in begun:
                 run.save()

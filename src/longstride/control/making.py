@@ -25,6 +25,7 @@ import numpy as np
 
 from longstride import __version__
 from longstride.control import recorded
+from longstride.control.coverage import CELLS, Plane
 from longstride.control.envs.base import Act, ControlEpisode, Spec, play
 from longstride.control.evaluation import trained_agent
 from longstride.control.recipe import ControlRecipe
@@ -40,8 +41,6 @@ SETS = ("random", "medium", "medium-replay", "mixed", "expert")
 FORMS = ("hdf5", "npz", "minari")
 MEDIUM = 1 / 3
 """How far `medium` is from the untrained to the trained agent (D4RL)."""
-CELLS = 20
-"""Cells in each direction of the plane that coverage is counted in."""
 RUN, MEDIUM_RUN, CARD, PAGE = "run", "run-medium", "card.json", "README.md"
 
 
@@ -198,21 +197,10 @@ def _summary(episodes: Sequence[ControlEpisode]) -> dict[str, Any]:
 
 
 def _visited(sets: dict[str, list[ControlEpisode]]) -> dict[str, set[tuple[int, ...]]]:
-    """The cells that each set visits, of `CELLS` by `CELLS` between the extremes of all sets, in the plane of the two
-    leading principal components of all standardised observations."""
+    """The cells that each set visits, of the plane of all sets."""
     seen = {name: np.concatenate([e.observation for e in episodes]) for name, episodes in sets.items()}
-    every = np.concatenate(list(seen.values())).astype(float)
-    centre, spread = every.mean(0), every.std(0)
-    scale = np.where(spread > 0, spread, 1.0)
-    every = (every - centre) / scale
-    plane = np.linalg.eigh(every.T @ every / len(every))[1][:, -2:]
-    low, high = (every @ plane).min(0), (every @ plane).max(0)
-    width = np.where(high > low, high - low, 1.0)
-    cells = {
-        name: np.minimum((((found - centre) / scale @ plane - low) / width * CELLS).astype(int), CELLS - 1)
-        for name, found in seen.items()
-    }
-    return {name: set(map(tuple, found.tolist())) for name, found in cells.items()}
+    plane = Plane.of(np.concatenate(list(seen.values())))
+    return {name: set(map(tuple, plane.cells(found).tolist())) for name, found in seen.items()}
 
 
 def page(card: dict[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 What always holds: a figure with nothing to show is not made; every value is a finite number or None; names are plain
 text (escaping is the page's work). A figure is a dict: `kind` "lines" (`axes`, `series` of points `x` (one entry an
-axis), `y`, `lo`, `hi`, and horizontal `rules`), "bars" (`categories`, `series` of `values`) or "paths" (`paths` of
-`points` and a `goal`, in one plane).
+axis), `y`, `lo`, `hi`, and horizontal `rules`), "bars" (`categories`, `series` of `values`), "paths" (`paths` of
+`points` and a `goal`, in one plane) or "map" (`rows` of shares in the cells of a plane, from `low` to `high`).
 """
 
 import itertools
@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from longstride.report.curves import measured
 from longstride.report.rows import (
     BASELINES,
     DIFFICULTIES,
@@ -61,6 +62,7 @@ def figures(record: Record) -> list[Figure]:
         None if record.counts_returns else _learning(record),
         *_in_trials(record),
         _data(record),
+        _coverage(record),
         *_paths(record),
         _test_horizons(record),
         _lengths(record),
@@ -76,6 +78,7 @@ def figures(record: Record) -> list[Figure]:
         _checks(record),
         _loss(record),
         _values(record),
+        _ways(record),
         *_measured(record),
     )
     return [figure for figure in made if figure]
@@ -167,6 +170,39 @@ def _data(record: Record) -> Figure | None:
         "x": "share of episodes",
         "categories": [f"{a:.4g} to {b:.4g}" for a, b in itertools.pairwise(known)],
         "series": [{"name": "data", "hue": "grey", "counts": many, "values": [c / sum(many) for c in many]}],
+    }
+
+
+def _coverage(record: Record) -> Figure | None:
+    """Where the states of the offline data are."""
+    found = record.data.get("coverage")
+    of = found if isinstance(found, Mapping) else {}
+    low, high, counts = _place(of.get("low")), _place(of.get("high")), of.get("counts")
+    if low is None or high is None or not isinstance(counts, list) or not counts:
+        return None
+    rows = [[number({"x": x}, "x") for x in row] if isinstance(row, list) else [] for row in counts]
+    known = [[x for x in row if x is not None and x >= 0] for row in rows]
+    total = sum(map(sum, known))
+    if (
+        {len(row) for row in known} != {len(rows[0])}
+        or known != rows
+        or not total
+        or not (low[0] < high[0] and low[1] < high[1])
+    ):
+        return None
+    seen = sum(x > 0 for row in known for x in row)
+    plane = (
+        "the plane of their places"
+        if of.get("places") is True
+        else "the plane of the two leading principal components of the standardised observations"
+    )
+    return {
+        "kind": "map",
+        "title": "Where the offline data are",
+        "caption": f"Share of the states in each cell of {plane}; {seen} of {sum(map(len, known))} cells have any.",
+        "low": low,
+        "high": high,
+        "rows": [[x / total for x in row] for row in known],
     }
 
 
@@ -461,6 +497,21 @@ def _values(record: Record) -> Figure | None:
         "value",
         ("q", "v", "target"),
     )
+
+
+def _ways(record: Record) -> Figure | None:
+    """How values go along shortest ways, where these are known."""
+
+    def mean(key: str) -> Read:
+        return lambda row: number({key: measured(row, key)}, key)
+
+    named = (("order", "values rise", "blue", "circle"), ("sign", "ahead is better", "green", "square"))
+    series = [_series(name, record.learning, [_iteration], mean(key), hue, mark=mark) for key, name, hue, mark in named]
+    caption = (
+        "Share of the steps from cell to cell by which values of states rise, and of the cells in which the action "
+        "along the way is scored higher than the opposite one; half is chance."
+    )
+    return _lines("Values along shortest ways", caption, "share", series, share=True)
 
 
 def _metrics(record: Record, title: str, caption: str, y: str, kinds: Sequence[str]) -> Figure | None:

@@ -219,6 +219,30 @@ function pathChart(figure, width) {
   return [legend(figure.paths, swatch), plot];
 }
 
+// Shares of the cells of a plane, y upward: the darker the more, by the root, so that rare cells are seen too.
+function mapChart(figure, width, tip) {
+  const columns = figure.rows[0].length, most = Math.max(...figure.rows.flat());
+  const margin = { left: 50, right: 14, bottom: 30, top: 8 }, side = Math.min(width - margin.left - margin.right, 340);
+  const [wide, high] = [side / columns, side / figure.rows.length], height = side + margin.top + margin.bottom;
+  const plot = svg("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": `${figure.title}: ${figure.caption}` });
+  const at = (axis, k, count) => short(figure.low[axis] + ((figure.high[axis] - figure.low[axis]) * k) / count);
+  figure.rows.forEach((row, j) => row.forEach((share, i) => {
+    const [x, y] = [margin.left + i * wide, margin.top + side - (j + 1) * high];
+    const cell = svg("rect", { class: "fill", x, y, width: wide, height: high, "fill-opacity": Math.sqrt(share / most).toFixed(3) });
+    cell.addEventListener("pointermove", () => tip.show(plot, x + wide, y, [`${at(0, i, columns)} to ${at(0, i + 1, columns)}, ${at(1, j, figure.rows.length)} to ${at(1, j + 1, figure.rows.length)}`],
+      [["blue", "share", share.toPrecision(3)]]));
+    cell.addEventListener("pointerleave", () => tip.hide());
+    plot.append(svg("g", { class: "blue" }, cell));
+  }));
+  const [bottom, right] = [margin.top + side, margin.left + side];
+  plot.append(svg("rect", { class: "axis", x: margin.left, y: margin.top, width: side, height: side, fill: "none", "pointer-events": "none" }),
+    svg("text", { x: margin.left, y: bottom + 16, "text-anchor": "start" }, short(figure.low[0])),
+    svg("text", { x: right, y: bottom + 16, "text-anchor": "end" }, short(figure.high[0])),
+    svg("text", { x: margin.left - 6, y: bottom, "text-anchor": "end" }, short(figure.low[1])),
+    svg("text", { x: margin.left - 6, y: margin.top + 10, "text-anchor": "end" }, short(figure.high[1])));
+  return [plot];
+}
+
 function makeTip(host) {
   const node = html("div", { class: "tip", role: "status" });
   host.append(node);
@@ -245,7 +269,7 @@ function showFigure(figure) {
     drawn = Math.round(node.clientWidth);
     if (!drawn) return;
     tip.hide();
-    const charts = { bars: () => barChart(figure, drawn, tip), paths: () => pathChart(figure, drawn), lines: () => lineChart(figure, axis, drawn, tip) };
+    const charts = { bars: () => barChart(figure, drawn, tip), paths: () => pathChart(figure, drawn), map: () => mapChart(figure, drawn, tip), lines: () => lineChart(figure, axis, drawn, tip) };
     body.replaceChildren(...(charts[figure.kind]() || []).filter(Boolean));
   }
   if (figure.kind === "lines" && figure.axes.length > 1) {

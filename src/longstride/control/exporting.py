@@ -2,11 +2,14 @@
 
 What always holds: it maps [B, O] observations and [B, G] goals (no columns where there are none) to what the
 environment takes: [B, A] real numbers in its own units, or [B] numbers of discrete actions; it does what
-`longstride eval` evaluates, which is tried before the file is written. A policy that draws, that remembers or that
-decides in levels or chunks is no function of one observation and is refused.
+`longstride eval` evaluates, which is tried before the file is written. What draws its actions draws them by torch's
+own generator. A policy that remembers, that decides in chunks, or that adapts while it acts needs more than what is
+seen now, and is refused.
 """
 
 import warnings
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +18,27 @@ import torch
 from torch import Tensor, nn
 
 from longstride import __version__
+from longstride.control.envs import play
 from longstride.control.evaluation import trained_agent
 from longstride.control.learner import ControlLearner
+from longstride.control.networks import LevelNets
 from longstride.control.noise import RunNoise
 from longstride.control.recipe import ControlRecipe
 from longstride.core.config import dump_toml
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError
 from longstride.core.files import new_folder
 from longstride.run.folder import read_rows
 
 POLICY = "policy.pt"
 TRIED = 64
-"""Random states that the file is tried with."""
+"""Steps of each test task whose states the file is tried with."""
 
 
 class ExportedPolicy(nn.Module):
     """What acts, with the units of the environment.
 
     Raises:
-        ConfigError: it is no function of one observation.
+        ConfigError: it needs more than what is seen now.
     """
 
     low_A: Tensor
@@ -41,30 +46,25 @@ class ExportedPolicy(nn.Module):
 
     def __init__(self, recipe: ControlRecipe, learner: ControlLearner) -> None:
         super().__init__()
-        level = recipe.agent.levels[-1]
-        remembers = level.memory is not None or level.extraction.adapts
-        if len(recipe.agent.levels) > 1 or remembers or level.data.action != "action":
+        levels = recipe.agent.levels
+        remembers = any(level.memory is not None or level.extraction.adapts for level in levels)
+        if remembers or levels[-1].data.action != "action":
             raise ConfigError(
-                f"the policy of {recipe.name} has levels, a memory or chunks, or adapts while it acts, and only what "
-                "acts on one observation at a time is exported"
+                f"the policy of {recipe.name} has a memory or chunks, or adapts while it acts, and only what acts on "
+                "one observation at a time is exported"
             )
-        self.net, self.discrete, self.seeks = (
-            learner.levels[0],
-            recipe.tasks.spec.discrete,
-            level.data.goals is not None,
-        )
+        self.levels, self.discrete = nn.ModuleList(learner.levels), recipe.tasks.spec.discrete
         low_A, high_A = recipe.tasks.bounds()
         self.register_buffer("low_A", torch.as_tensor(low_A, dtype=torch.float32))
         self.register_buffer("width_A", torch.as_tensor(high_A - low_A, dtype=torch.float32))
 
-    def decide(self, observation_BO: Tensor, goal_BG: Tensor, seed: int = 0) -> Tensor:
-        """[B, A] actions as the agent has them."""
-        state_BS = torch.cat((observation_BO, goal_BG), -1) if self.seeks else observation_BO
-        noise = RunNoise.seeded(seed)
-        return self.net.act(state_BS, noise, explore=False)
-
     def forward(self, observation_BO: Tensor, goal_BG: Tensor) -> Tensor:
-        action_BA = self.decide(observation_BO, goal_BG)
+        action_BA, noise = goal_BG, RunNoise.of_torch()
+        for net in self.levels:  # what one decides is the goal of the next
+            assert isinstance(net, LevelNets)
+            seeks = net.level.data.goals is not None
+            state_BS = torch.cat((observation_BO, action_BA), -1) if seeks else observation_BO
+            action_BA = net.act(state_BS, noise, explore=False)
         if self.discrete:
             return action_BA.argmax(-1) + self.low_A[0].long()
         return self.low_A + (action_BA.clamp(-1, 1) + 1) / 2 * self.width_A
@@ -80,32 +80,50 @@ def export_policy(run: Path, recipe: ControlRecipe, target: Path) -> Path:
 
     Raises:
         RunError: there is no checkpoint yet, it is damaged, or the target holds something.
-        ConfigError: the policy is no function of one observation.
+        ConfigError: the policy needs more than what is seen now, or cannot be traced.
     """
     learner, _ = trained_agent(recipe, run)
-    player, spec = ExportedPolicy(recipe, learner).eval().requires_grad_(False), recipe.tasks.spec
-    generator = torch.Generator().manual_seed(0)
-    seen = [torch.randn(TRIED, size, generator=generator) for size in (spec.observation, len(spec.goal))]
-    with torch.inference_mode():
-        once, again = (player.decide(*seen, seed=seed) for seed in (0, 1))
-    if not torch.equal(once, again):
-        raise ConfigError(
-            f"the policy of {recipe.name} ({recipe.agent.levels[-1].policy.type_name()}) draws its actions, and only "
-            "one that gives the same action for the same observation is exported"
-        )
-    with torch.no_grad(), warnings.catch_warnings():
+    player = ExportedPolicy(recipe, learner).eval().requires_grad_(False)
+    seen = _seen(recipe, learner)
+    with torch.no_grad(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TorchScript is called deprecated, and is what runs without Python
-        script: Any = torch.jit.trace(player, tuple(part[:2] for part in seen), check_trace=False)
-        if not torch.equal(script(*seen), player(*seen)):
-            raise RunError(f"the exported policy of {recipe.name} does not do what the agent does")
+        again, other = (_drawn(player, seen, seed) for seed in (0, 1))
+        try:
+            script: Any = torch.jit.trace(player, tuple(part[:2] for part in seen), check_trace=False)
+            same = torch.equal(_drawn(script, seen, 0), again)
+        except RuntimeError:  # what takes slopes while it acts
+            same = False
+        if not same:
+            raise ConfigError(
+                f"the exported policy of {recipe.name} would not do what the agent does: its policy or extraction "
+                "computes what TorchScript does not record"
+            )
         with new_folder(target) as part:
             torch.jit.save(script, str(part / POLICY))
             (part / "recipe.toml").write_text(dump_toml(recipe), encoding="utf-8")
-            (part / "README.md").write_text(_page(recipe, run), encoding="utf-8")
+            (part / "README.md").write_text(_page(recipe, run, not torch.equal(again, other)), encoding="utf-8")
     return target.absolute()
 
 
-def _page(recipe: ControlRecipe, run: Path) -> str:
+def _seen(recipe: ControlRecipe, learner: ControlLearner) -> tuple[Tensor, Tensor]:
+    """[B, O] observations and [B, G] goals of an episode of each test task."""
+    env, _ = recipe.tasks.tests(1, TRIED)
+    with closing(env):
+        episodes = play(env, learner.actor(0, explore=False), 0)
+    no_goal = np.zeros(len(recipe.tasks.spec.goal), np.float32)
+    goals = [np.tile(no_goal if e.goal is None else e.goal, (e.length + 1, 1)) for e in episodes]
+    observations = [e.observation for e in episodes]
+    first, second = (torch.from_numpy(np.concatenate(of).astype(np.float32)) for of in (observations, goals))
+    return first, second
+
+
+def _drawn(policy: Any, seen: Sequence[Tensor], seed: int) -> Tensor:
+    """What a policy does if torch's generator begins with a seed."""
+    torch.manual_seed(seed)
+    return policy(*seen)
+
+
+def _page(recipe: ControlRecipe, run: Path, draws: bool) -> str:
     spec, rows = recipe.tasks.spec, [row for row in read_rows(run / "metrics.jsonl") if row["kind"] == "eval"]
     measured = "".join(
         f"| {row['iteration']} | {row['summary']['success']:.2f} | "
@@ -120,6 +138,7 @@ def _page(recipe: ControlRecipe, run: Path) -> str:
         observation=spec.observation,
         goal=len(spec.goal),
         gives=gives.format(n=spec.action),
+        drawn=" It is drawn: `torch.manual_seed` repeats it." if draws else "",
         measured=measured,
     )
 
@@ -136,7 +155,7 @@ observation, goal = torch.zeros(1, {observation}), torch.zeros(1, {goal})  # a r
 action = policy(observation, goal)[0].numpy()
 ```
 
-An observation is {observation} numbers, a goal {goal}, an action {gives}.
+An observation is {observation} numbers, a goal {goal}, an action {gives}.{drawn}
 
 | iteration | success | return |
 |---|---|---|

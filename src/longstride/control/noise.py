@@ -13,16 +13,21 @@ class RunNoise:
     """Random numbers; with several generators all shapes have an axis of runs, R, in front.
 
     Args:
-        generators: one a run.
+        generators: one a run; None: torch's own.
     """
 
-    def __init__(self, *generators: torch.Generator) -> None:
+    def __init__(self, *generators: torch.Generator | None) -> None:
         self.generators = generators
 
     @classmethod
     def seeded(cls, *seeds: int) -> "RunNoise":
         """With a new generator for each seed."""
         return cls(*(torch.Generator().manual_seed(seed) for seed in seeds))
+
+    @classmethod
+    def of_torch(cls) -> "RunNoise":
+        """Drawn by torch's own generator, as what is exported does."""
+        return cls(None)
 
     @property
     def runs(self) -> tuple[int, ...]:
@@ -44,7 +49,7 @@ class RunNoise:
     def choice(self, share_BA: Tensor, count: int) -> Tensor:
         """[B, count] numbers of entries, drawn with probabilities that are proportional to [B, A] shares."""
 
-        def drawn(share_BA: Tensor, g: torch.Generator) -> Tensor:
+        def drawn(share_BA: Tensor, g: torch.Generator | None) -> Tensor:
             return torch.multinomial(share_BA, count, replacement=True, generator=g)
 
         if not self.runs:

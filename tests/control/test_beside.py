@@ -53,6 +53,7 @@ from longstride.papers.dasco.method import Adversarial, Supported
 from longstride.papers.density_weighting.method import DensityRatio
 from longstride.papers.dsac_t.method import GaussianReturns
 from longstride.papers.dsrl.method import LatentSAC, NoiseAliased, SteeredFlow
+from longstride.papers.dual_rl.method import ReCOIL
 from longstride.papers.floq.method import FlowReturns
 from longstride.papers.hiql.recipe import hiql
 from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedTD
@@ -177,6 +178,12 @@ LEVELS = {
         rows=DensityRatio(trunk=SMALL),
     ),
     "awac": Level(data=DATA, critic=TDCritic(trunk=SMALL), policy=NormalPolicy(trunk=SMALL), extraction=AWR()),
+    "recoil": Level(
+        data=DATA,
+        critic=ReCOIL(trunk=SMALL),
+        policy=NormalPolicy(trunk=SMALL),
+        extraction=AWR(largest=100.0),
+    ),
     "iql": Level(
         data=DATA,
         critic=ImplicitQ(trunk=SMALL, head=Quantiles(count=5)),

@@ -1,7 +1,7 @@
 """Control tasks: worlds with real-valued observations, and actions that are real numbers or discrete, many copies at a
 time. NumPy only."""
 
-from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, Way, play, play_beside
+from longstride.control.envs.base import ControlEpisode, ControlTasks, OfOthers, Spec, VectorEnv, Way, play, play_beside
 from longstride.control.envs.compass import CompassMaze
 from longstride.control.envs.gymnasium import GymnasiumTasks
 from longstride.control.envs.pendulum import Pendulum
@@ -13,6 +13,7 @@ __all__ = [
     "ControlEpisode",
     "ControlTasks",
     "GymnasiumTasks",
+    "OfOthers",
     "Pendulum",
     "PointMaze",
     "Several",

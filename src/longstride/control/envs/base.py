@@ -182,6 +182,38 @@ class ControlTasks(Component):
         return None
 
 
+class OfOthers(ControlTasks):
+    """Other tasks with changed data: a subclass says what the data are, and all else is theirs."""
+
+    tasks: ControlTasks
+    """Where walks and tests come from."""
+
+    @property
+    def spec(self) -> Spec:
+        return self.tasks.spec
+
+    def beside(self) -> str:
+        return f"{self.type_name()} {self.tasks.beside()}"
+
+    def training(self, count: int, horizon: int) -> VectorEnv:
+        return self.tasks.training(count, horizon)
+
+    def tests(self, count: int, horizon: int) -> tuple[VectorEnv, Sequence[str]]:
+        return self.tasks.tests(count, horizon)
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.tasks.bounds()
+
+    def in_own_units(self, episode: ControlEpisode) -> ControlEpisode:
+        return self.tasks.in_own_units(episode)
+
+    def measures(self, episode: ControlEpisode) -> dict[str, float]:
+        return self.tasks.measures(episode)
+
+    def way(self, episode: ControlEpisode) -> Way | None:
+        return self.tasks.way(episode)
+
+
 def play(
     env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None] = lambda step: None
 ) -> list[ControlEpisode]:

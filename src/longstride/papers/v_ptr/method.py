@@ -1,16 +1,14 @@
 """Values of states that lend their trunk to values of actions (`TrunkQ`, `TrunkV`), and walks without actions beside a few
 that have them (`FewLabels`)."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from longstride.control import ControlEpisode, ControlTasks, CriticNets, QNets, TDCritic
+from longstride.control import ControlEpisode, CriticNets, QNets, TDCritic
 from longstride.control.critics import QEnsemble
-from longstride.control.envs import Spec, VectorEnv, Way
+from longstride.control.envs import OfOthers, Spec
 from longstride.control.implicit import ImplicitV, VNets
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Share
@@ -71,21 +69,12 @@ class TrunkV(ImplicitV):
         return VNets(TrunkValue(first.q.trunk, net))  # pyright: ignore[reportArgumentType] (it is called as an MLP is)
 
 
-class FewLabels(ControlTasks):
+class FewLabels(OfOthers):
     """Other tasks whose data are walks without actions and rewards; beside them stand a few walks that have both, as
     demonstrations (`TrainingPhase.demonstrated`)."""
 
-    tasks: ControlTasks
-    """Where walks and tests come from."""
     labelled: Share = 0.05
     """How many walks have actions and rewards, in walks that have none; one at least."""
-
-    @property
-    def spec(self) -> Spec:
-        return self.tasks.spec
-
-    def beside(self) -> str:
-        return f"{self.type_name()} {self.tasks.beside()}"
 
     def dataset(self, seed: int) -> list[ControlEpisode]:
         return [
@@ -98,21 +87,3 @@ class FewLabels(ControlTasks):
         walks = self.tasks.dataset(seed)
         count = max(1, round(self.labelled * len(walks)))
         return [walks[k] for k in np.random.default_rng(seed).permutation(len(walks))[:count]]
-
-    def training(self, count: int, horizon: int) -> VectorEnv:
-        return self.tasks.training(count, horizon)
-
-    def tests(self, count: int, horizon: int) -> tuple[VectorEnv, Sequence[str]]:
-        return self.tasks.tests(count, horizon)
-
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.tasks.bounds()
-
-    def in_own_units(self, episode: ControlEpisode) -> ControlEpisode:
-        return self.tasks.in_own_units(episode)
-
-    def measures(self, episode: ControlEpisode) -> dict[str, float]:
-        return self.tasks.measures(episode)
-
-    def way(self, episode: ControlEpisode) -> Way | None:
-        return self.tasks.way(episode)

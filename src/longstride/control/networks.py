@@ -19,7 +19,7 @@ from longstride.control.agent import ControlAgent, Level
 from longstride.control.batches import Batch, Given, NStep
 from longstride.control.critics import CriticNets, WeightedCritics
 from longstride.control.data import TransitionStore
-from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, Way
+from longstride.control.envs.base import ControlEpisode, ControlTasks, ShortestWay, Spec
 from longstride.control.memory import Windows
 from longstride.control.noise import RunNoise
 from longstride.control.policies import ControlPolicy
@@ -156,7 +156,7 @@ class LevelNets(nn.Module):
         return found
 
     @torch.no_grad()
-    def ordered(self, way: Way) -> dict[str, float]:
+    def ordered(self, way: ShortestWay) -> dict[str, float]:
         """How values go along a shortest way: `order`, the share of its steps by which they rise; `sign`, the share of
         its states in which the action along it is scored higher than the opposite one. Of a state without a value of
         its own, the score of what is done there; nothing where a state alone has no value."""

@@ -1,7 +1,16 @@
 """Control tasks: worlds with real-valued observations, and actions that are real numbers or discrete, many copies at a
 time. NumPy only."""
 
-from longstride.control.envs.base import ControlEpisode, ControlTasks, OfOthers, Spec, VectorEnv, Way, play, play_beside
+from longstride.control.envs.base import (
+    ControlEpisode,
+    ControlTasks,
+    OfOthers,
+    ShortestWay,
+    Spec,
+    VectorEnv,
+    play,
+    play_beside,
+)
 from longstride.control.envs.compass import CompassMaze
 from longstride.control.envs.gymnasium import GymnasiumTasks
 from longstride.control.envs.pendulum import Pendulum
@@ -19,7 +28,7 @@ __all__ = [
     "Several",
     "Spec",
     "VectorEnv",
-    "Way",
+    "ShortestWay",
     "play",
     "play_beside",
 ]

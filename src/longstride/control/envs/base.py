@@ -60,7 +60,7 @@ class ControlEpisode:
         return len(self.action)
 
 
-class Way(NamedTuple):
+class ShortestWay(NamedTuple):
     """K states along a shortest way to a goal, and in each of them the action along it and the opposite one."""
 
     observation: np.ndarray
@@ -177,7 +177,7 @@ class ControlTasks(Component):
         """
         return None
 
-    def way(self, episode: ControlEpisode) -> Way | None:
+    def way(self, episode: ControlEpisode) -> ShortestWay | None:
         """A shortest way from where a test episode begins to its goal, where that is known; None here."""
         return None
 
@@ -210,7 +210,7 @@ class OfOthers(ControlTasks):
     def measures(self, episode: ControlEpisode) -> dict[str, float]:
         return self.tasks.measures(episode)
 
-    def way(self, episode: ControlEpisode) -> Way | None:
+    def way(self, episode: ControlEpisode) -> ShortestWay | None:
         return self.tasks.way(episode)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longstride.control.envs.base import ControlEpisode, Spec, VectorStep, Way
+from longstride.control.envs.base import ControlEpisode, ShortestWay, Spec, VectorStep
 from longstride.control.envs.maze import Maze
 from longstride.control.envs.pointmaze import Draw, PointMaze, PointMazeEnv
 from longstride.core.numbers import Count
@@ -54,7 +54,7 @@ class CompassMaze(PointMaze):
     def demonstrated(self, seed: int) -> list[ControlEpisode]:
         return _numbered(super().demonstrated(seed))
 
-    def way(self, episode: ControlEpisode) -> Way | None:
+    def way(self, episode: ControlEpisode) -> ShortestWay | None:
         found = super().way(episode)
         return found and found._replace(along=_rows(found.along), back=_rows(found.back))
 

@@ -14,7 +14,16 @@ from typing import Literal
 
 import numpy as np
 
-from longstride.control.envs.base import Act, ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep, Way, play
+from longstride.control.envs.base import (
+    Act,
+    ControlEpisode,
+    ControlTasks,
+    ShortestWay,
+    Spec,
+    VectorEnv,
+    VectorStep,
+    play,
+)
 from longstride.control.envs.maze import TASKS, Maze, MazeName, maze
 from longstride.core.numbers import Count, CountOrZero, Share, Weight
 from longstride.core.seeds import derive
@@ -202,7 +211,7 @@ class PointMaze(ControlTasks):
         env = self.world(layout, lambda rng, n: (start, goal), len(start), horizon)
         return env, [f"{self.maze}-{k}" for k in range(1, len(tasks) + 1) for _ in range(count)]
 
-    def way(self, episode: ControlEpisode) -> Way | None:
+    def way(self, episode: ControlEpisode) -> ShortestWay | None:
         """From the middle of one cell to that of the next, at rest."""
         assert episode.goal is not None
         layout = maze(self.maze)
@@ -213,7 +222,7 @@ class PointMaze(ControlTasks):
         xy = layout.centre[cells]
         force = np.diff(xy, axis=0).astype(np.float32)
         seen = np.concatenate((xy, np.zeros_like(xy)), 1)[:-1].astype(np.float32)
-        return Way(seen, np.tile(episode.goal, (len(seen), 1)).astype(np.float32), force, -force)
+        return ShortestWay(seen, np.tile(episode.goal, (len(seen), 1)).astype(np.float32), force, -force)
 
 
 def _uniform(layout: Maze, goals: np.ndarray) -> Draw:

@@ -1,5 +1,5 @@
 """Ways to the largest Q of the data that a divergence gives: `ChiSquare`, `TotalVariation`, and XQL's `Gumbel`; values
-that tell an expert's steps from others (`ReCOIL`), and data whose rewards say which these are (`Imitated`)."""
+that tell an expert's steps from others (`ReCOIL`), and data whose rewards say which these are (`ExpertSteps`)."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -60,7 +60,7 @@ class Gumbel(Maximiser):
 class ReCOIL(ImplicitQ):
     """Values without rewards: Q of an expert's steps toward `largest`, that of any other step toward
     -(1 - gamma) largest + gamma V(s'), so that never to do what the expert does is worth -largest, and so is an end; V
-    as in `ImplicitQ`, of the other steps alone. Steps with a reward are the expert's (`Imitated`)."""
+    as in `ImplicitQ`, of the other steps alone. Steps with a reward are the expert's (`ExpertSteps`)."""
 
     side_by_side = True
 
@@ -84,7 +84,7 @@ class ReCOIL(ImplicitQ):
         return v_loss + q_loss, metrics | {"expert.q": expert}
 
 
-class Imitated(OfOthers):
+class ExpertSteps(OfOthers):
     """Other tasks whose demonstrations are an expert's, and whose data are anyone's: no reward is read, and that of a
     step says whose it is, 1 of the expert's and 0 of others. Both are learned from where a phase has
     `TrainingPhase.demonstrated`."""

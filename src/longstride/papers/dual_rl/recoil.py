@@ -2,7 +2,7 @@
 read (see `dual_rl`)."""
 
 from longstride.control import AWR, NormalPolicy, PointMaze, TrainingPhase
-from longstride.papers.dual_rl.method import Imitated, ReCOIL
+from longstride.papers.dual_rl.method import ExpertSteps, ReCOIL
 from longstride.papers.dual_rl.recipe import RECIPE as F_DVL
 from longstride.setups import maze
 
@@ -11,7 +11,7 @@ _walks = PointMaze(
 )
 RECIPE = F_DVL.replace(
     name="dual_rl/recoil",
-    tasks=Imitated(tasks=_walks),
+    tasks=ExpertSteps(tasks=_walks),
     agent=maze.agent(
         ReCOIL(trunk=maze.TRUNK, tau=maze.CRITIC.tau),
         NormalPolicy(trunk=maze.TRUNK),

@@ -6,7 +6,7 @@ advice is a larger `agent.levels.0.critic.maximiser.scale`.
 """
 
 from longstride.control import AWR, ControlAgent, GymnasiumTasks, Level, NormalPolicy, TrainingPhase
-from longstride.papers.dual_rl.method import Imitated, ReCOIL
+from longstride.papers.dual_rl.method import ExpertSteps, ReCOIL
 from longstride.setups import recorded
 
 _level = Level(
@@ -15,6 +15,6 @@ _level = Level(
     extraction=AWR(temperature=1.0, largest=100.0),
 )
 RECIPE = recorded.recipe("dual_rl/recoil_recorded", ControlAgent(levels=(_level,))).replace(
-    tasks=Imitated(tasks=GymnasiumTasks(id="Hopper-v5", data="hopper.hdf5", demonstrations="expert.hdf5")),
+    tasks=ExpertSteps(tasks=GymnasiumTasks(id="Hopper-v5", data="hopper.hdf5", demonstrations="expert.hdf5")),
     phases=(TrainingPhase(iterations=20, updates=1000, demonstrated=0.5),),
 )

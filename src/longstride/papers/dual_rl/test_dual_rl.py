@@ -23,7 +23,7 @@ from longstride.control.batches import Batch
 from longstride.control.learner import ControlLearner
 from longstride.control.noise import RunNoise
 from longstride.models.mlp import MLP, Trunk
-from longstride.papers.dual_rl.method import ChiSquare, Gumbel, Imitated, ReCOIL, TotalVariation
+from longstride.papers.dual_rl.method import ChiSquare, ExpertSteps, Gumbel, ReCOIL, TotalVariation
 
 
 def test_losses_by_hand() -> None:
@@ -116,7 +116,7 @@ class Shown(Aiming):
 
 
 def test_rewards_say_whose_a_step_is() -> None:
-    tasks = Imitated(tasks=Shown())
+    tasks = ExpertSteps(tasks=Shown())
     assert {float(e.reward[0]) for e in tasks.dataset(0)} == {0.0}
     assert {float(e.reward[0]) for e in tasks.demonstrated(0)} == {1.0}
     assert [e.action.tolist() for e in tasks.dataset(3)] == [e.action.tolist() for e in Shown().dataset(3)]
@@ -125,7 +125,7 @@ def test_rewards_say_whose_a_step_is() -> None:
 
 def test_recoil_picks_what_an_expert_does_from_the_data_of_anyone() -> None:
     """Cloning all that both have done aims half as far as it should."""
-    tasks = Imitated(tasks=Shown())
+    tasks = ExpertSteps(tasks=Shown())
     stores = [TransitionStore.of(of) for of in (tasks.dataset(0), tasks.demonstrated(0))]
     off = {}
     for name, level in {

@@ -16,7 +16,7 @@ one acts whose error on the held-out transitions is least.
 
 Members may be any `TDCritic`, so also ensembles of which a part makes targets (REDQ) or other heads. `avtd/utd` has the claim.
 
-Deviations: of the paper the abstract was read and its main finding as others tell it, so what is held out, how often the choice
+Deviations: of the paper the abstract was read and its main finding as others tell it, and no code was found, so what is held out, how often the choice
 is made and which regularisers are compared are ours. Members begin with equal policies. They learn alone: seeds of a panel are
 not trained side by side.
 """

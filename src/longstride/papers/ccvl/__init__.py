@@ -25,7 +25,7 @@ One look that decides nothing (seed 900, 750 updates, 100 test episodes of 20 ac
 one of them 0.68 to 0.70 at 0.01 and below, 0.61 at 0.25, 0.08 at 1. So adapting avoided the bad degrees and did not beat the good ones there.
 How long an action is held, and the discount, were chosen on that seed: with the first choice a plain double DQN had learned nothing.
 
-Deviations: backup, loss and belief are from secondary accounts of the paper (its body was not readable here), so the belief's
+Deviations: backup, loss and belief are from secondary accounts of the paper (its body was not readable here, and no code was found), so the belief's
 form may differ from the original. Actions are discrete, as in the paper. In the exact problem's noisy world the data are mostly an expert's, so pessimism pays (seeds 0 to 7:
 0.73 at 1e-5, 0.14 at 1); in the calm one they are anyone's, and trust pays (0.37 and 0.77). No method is told which is
 which. The best fixed degree over both was 1e-5, which a first claim compared with (+0.166). Where

@@ -1,5 +1,6 @@
 """Values along shortest ways: the ways, and what is measured on them, with critics whose values are known."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from control_recipe import RECIPE
 from helpers import rows_of
 from torch import Tensor
 
-from longstride.control import CompassMaze, ControlEpisode, Given, ImplicitV, Level, NStep, PointMaze
+from longstride.control import CompassMaze, ControlEpisode, Given, ImplicitV, Level, NStep, PointMaze, Several
 from longstride.control.critics import CriticNets
 from longstride.control.envs import play
 from longstride.control.envs.maze import maze
@@ -51,6 +52,18 @@ def test_a_way_leads_over_neighbouring_cells_to_the_goal_and_its_actions_along_i
             env.step(action)
             ahead = layout.centre[layout.toward[goal, cells]] - before
             assert (sign * ((env.xy - before) * ahead).sum(1) > 0.01).all()
+
+
+def test_of_several_mazes_each_has_its_own_ways() -> None:
+    several = Several(parts={"small": PointMaze(maze="umaze"), "large": PointMaze(maze="large")})
+    env, names = several.tests(1, 3)
+    episodes = play(env, lambda seen, goal, first: np.zeros((len(names), 2)), 0)
+    for number, part in enumerate(several.parts.values()):
+        episode = episodes[5 * number]
+        way, own = several.way(episode), part.way(replace(episode, observation=episode.observation[:, :4]))
+        assert way is not None and own is not None
+        assert np.array_equal(way.observation[:, :4], own.observation) and np.array_equal(way.along, own.along)
+        assert way.observation[:, 4:].argmax(1).tolist() == [number] * len(own.along)
 
 
 class Known(CriticNets):

@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep
+from longstride.control.envs.base import ControlEpisode, ControlTasks, ShortestWay, Spec, VectorEnv, VectorStep
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive
 
@@ -91,9 +91,23 @@ class Several(ControlTasks):
 
     def measures(self, episode: ControlEpisode) -> dict[str, float]:
         """Those of its environment."""
-        part = list(self.parts.values())[int(episode.observation[0, list(self.spec.tasks)].argmax())]
+        _, part, own = self._apart(episode)
+        return part.measures(own)
+
+    def way(self, episode: ControlEpisode) -> ShortestWay | None:
+        """That of its environment."""
+        number, part, own = self._apart(episode)
+        if (found := part.way(own)) is None:
+            return None
+        along, back = (_padded(of, self.spec.action) for of in (found.along, found.back))
+        return ShortestWay(self.seen(found.observation, number), found.goal, along, back)
+
+    def _apart(self, episode: ControlEpisode) -> tuple[int, ControlTasks, ControlEpisode]:
+        """The number of an episode's environment, the environment, and the episode as it is there."""
+        number = int(episode.observation[0, list(self.spec.tasks)].argmax())
+        part = list(self.parts.values())[number]
         narrow = {"observation": part.spec.observation, "action": part.spec.action}
-        return part.measures(replace(episode, **{name: getattr(episode, name)[:, :n] for name, n in narrow.items()}))
+        return number, part, replace(episode, **{name: getattr(episode, name)[:, :n] for name, n in narrow.items()})
 
     def in_own_units(self, episode: ControlEpisode) -> ControlEpisode:
         """Raises: ConfigError: they have no units in common."""

@@ -66,7 +66,7 @@ class Sought(Drift):
 
 
 for world in (Drift, Chosen, Sought):
-    gymnasium.register(id=f"{world.__name__}-v0", entry_point=world, max_episode_steps=50)
+    gymnasium.register(id=f"Own{world.__name__}-v0", entry_point=world, max_episode_steps=50)
 
 
 def parts_of(tasks: Any) -> Iterator[tuple[str, GymnasiumTasks]]:
@@ -121,7 +121,7 @@ def test_a_recipe_learns_in_another_environment_by_settings_alone(name: str, tmp
     assert isinstance(recipe, ControlRecipe)
     ((path, tasks),) = parts_of(recipe.tasks)
     world = world_of(recipe)
-    settings = [f"{path}.id={world.__name__}-v0", f"{path}.info_goal=", f"{path}.test_options=[{{}}]"]
+    settings = [f"{path}.id=Own{world.__name__}-v0", f"{path}.info_goal=", f"{path}.test_options=[{{}}]"]
     if tasks.data:
         write_file(file, world)
         settings.append(f"{path}.data={file}")

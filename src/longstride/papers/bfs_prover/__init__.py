@@ -11,7 +11,7 @@ proves them once more, and the first model is trained on these proofs.
 | search | `BestFirst` | score sum log p / L^alpha | the same, alpha = 1 |
 | data | `low`, `high` | both tails of a step's perplexity left out | the same, below 1.6 and above the best threshold of five |
 | update | cloning | supervised fine-tuning | gradient steps on the mean log-probability, as many in all arms without a restart |
-| restart | `patience` | from the base model, on curated new proofs | from the first table, with a longer training |
+| restart | `patience`; `bfs_prover/restart` | from the base model, on curated new proofs | from the first table, with a longer training; likewise from the first model |
 
 With step and threshold tuned the filter is a little ahead, and not because of the noise that it leaves out (the claim).
 At one setting, a threshold of 40, it helped early and cost later: after 5 iterations the chance of a proof was 0.027
@@ -28,8 +28,9 @@ the policy searches training tasks by log p / L^alpha with a verifier of answers
 of what it found that are new and inside a band of perplexity; a step ends at `mark`. Chains stand for theorems, since a
 step of them is checked by nobody. `longstride eval RUN --strategy best-first guide.type=checked accepted=1` searches
 alone. A look at `base-puzzles` (seed 901, 40 chains): 0.93 for 86 tokens at alpha = 1, 0.90 for 143 at alpha of 0 and
-0.5; 16 answers of which the verifier takes a right one: 0.93 for 266. A restart is a new run whose `cloning` takes
-stored successes of the old one; it is not done by itself.
+0.5; 16 answers of which the verifier takes a right one: 0.93 for 266. Where a run rises no more, `longstride train
+bfs_prover/restart cloning.demonstrations.model=RUN` begins with the first model again: it clones the steps in the middle
+of what the policy of the run finds, and goes on. When that is, is yours to say.
 
 Deviations: in the exact problem a table of kinds of goals, so the chance of a proof is computed and not sampled; the
 planner that proposes subgoals, and the cache that provers share, are left out. The paper's thresholds are not known.

@@ -1,12 +1,17 @@
 """BFS-Prover: the chance of a proof is computed, both tails are left out, a plateau is left from the first table."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import rows_of
 
 from longstride.claims.tuning import axes, tuning_run
 from longstride.exact.proofs import GoalTheorems, proof_of
 from longstride.papers.bfs_prover.exact import ExpertIteration
 from longstride.papers.bfs_prover.recipe import CLAIM
+from longstride.run import teachers
 from longstride.strategies.search import BestFirst
 
 WORLD = GoalTheorems(kinds=1, goals=2, special=1, idle=1, trivial=1.0, longest=3, attempts=1)
@@ -66,3 +71,27 @@ def test_all_arms_but_the_start_are_tuned_by_what_is_judged() -> None:
     run = tuning_run(CLAIM, "both", {}, 900, whole=False)
     assert run.strategies == ("direct",) and run.iterations == CLAIM.arms["both"].iterations
     assert len(tuning_run(CLAIM, "both", {}, 900, whole=True).strategies) == 2
+
+
+def own(phase: str) -> list[str]:
+    """Settings of a phase of imitation for a model that knows some 180 words, and tasks of the tests' own."""
+    band = f'{phase}.demonstrations.filters=[{{type="novel"}}, {{type="perplexity_band", low=90, high=180}}]'
+    search = ["mark=red", "search.expansions=4", "search.width=3"]
+    return [*(f"{phase}.demonstrations.strategy.{setting}" for setting in search), band, f"{phase}.episodes=12"]
+
+
+def test_another_model_clones_its_searches_of_other_tasks_and_begins_anew_by_settings_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direct = "evaluation.strategies=[{type='direct'}]"
+    run = train_elsewhere("bfs_prover", tmp_path / "first", *own("imitation"), direct)
+    assert all(row["imitation_loss"] > 0 for row in rows_of(run, "train"))
+    asked: list[str] = []
+    loads = teachers.load
+    monkeypatch.setattr(teachers, "load", lambda name, *rest: asked.append(name) or loads(name, *rest))
+    again = [f"cloning.demonstrations.model={run}", "cloning.learner.lr=1e-2", "cloning.learner.warmup_steps=0"]
+    restarted = train_elsewhere(
+        "bfs_prover/restart", tmp_path / "again", *own("imitation"), *own("cloning"), *again, direct
+    )
+    assert str(run) in asked, "what is cloned at first was found by the policy of the run"
+    assert rows_of(restarted, "cloning")[-1]["examples"] > 0

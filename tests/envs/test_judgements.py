@@ -11,8 +11,12 @@ import pytest
 from longstride.core.errors import ConfigError, LongstrideWarning, TaskError
 from longstride.core.task import Task
 from longstride.envs.judgements import FILLER, Judgements
+from longstride.envs.puzzles import Countdown, Sudoku
+from longstride.envs.puzzles.countdown import Numbers
 from longstride.envs.puzzles.modular import Chain
+from longstride.envs.puzzles.sudoku import Grid
 from longstride.envs.questions import VERDICT, YES_NO, Question, verdict_in
+from longstride.papers.backtrack.method import SearchTraces
 from longstride.rewards.evaluators import judge
 from longstride.rewards.scorers import Generative, Pairwise, Scorer
 from longstride.starts.demonstrators import run_now
@@ -51,6 +55,75 @@ def row(task: int, right: bool, **more: Any) -> dict[str, Any]:
 )
 def test_a_review_goes_line_by_line_to_the_first_that_is_wrong(said: str, review: str) -> None:
     assert " ; ".join(CHAIN.review(said)) == review
+
+
+@pytest.mark.parametrize(
+    ("said", "review"),
+    [
+        (
+            "Thought: 8 - 5 = 3 , 6 2 ; 6 * 3 = 18 , 2 ; 18 2 want 20 ; 18 + 2 = 20 want 20 yes "
+            "Action: answer 6 * ( 8 - 5 ) + 2",
+            "1 8 - 5 = 3 is 3 yes ; 2 6 * 3 = 18 is 18 yes ; 3 18 2 want 20 is 20 yes ; 4 18 + 2 = 20 is 20 yes ; "
+            "5 answer 20 is 20 yes",
+        ),
+        ("Thought: 8 - 5 = 2 Action: answer 8 - 5", "1 8 - 5 = 3 is 2 no"),
+        ("Thought: 8 - 4 = 4 Action: answer 8", "1 8 - 4 = 4 is other no"),  # there is no 4
+        ("Thought: 8 - 5 = 3 , 6 Action: answer 8", "1 8 - 5 = 3 is other no"),  # a 2 is left too
+        ("Thought: 8 - 5 = 3 ; again ; 8 - 5 = 3 want 20 yes Action: answer 8",
+         "1 8 - 5 = 3 is 3 yes ; 2 again yes ; 3 8 - 5 = 3 is other no"),
+        ("Thought: 8 - 5 = 3 ; again 8 6 Action: answer 8", "1 8 - 5 = 3 is 3 yes ; 2 again 8 6 no"),
+        ("Thought: 8 6 want 20 Action: answer 8", "1 8 6 want 20 is 20 no"),  # four are left
+        ("Thought: 8 / 2 = 4 want 20 no ; 5 / 2 = 2 Action: answer 8",
+         "1 8 / 2 = 4 is 4 yes ; 2 5 / 2 = 5/2 is 2 no"),
+        ("Action: answer ( 8 + 2 ) * 2", "1 answer 20 is other no"),  # 2 twice
+        ("Action: 8 + 6 + 5 + 2", "1 answer 20 is other no"),
+        ("nonsense", "1 answer 20 is other no"),
+    ],
+)  # fmt: skip
+def test_steps_of_a_countdown_are_judged_by_what_is_left_and_by_arithmetic(said: str, review: str) -> None:
+    assert " ; ".join(Numbers(numbers=(8, 6, 5, 2), target=20).review(said) or []) == review
+
+
+GRID = Grid(cells=(0, 1, 3, 0, 0, 2, 0, 0, 0, 4, 0, 3, 0, 0, 2, 0))
+FILLED = "answer 4 1 3 2 ; 3 2 4 1 ; 2 4 1 3 ; 1 3 2 4"
+
+
+@pytest.mark.parametrize(
+    ("said", "review"),
+    [
+        (f"Thought: 1 1 4 ; 1 4 2 Action: {FILLED}", "1 1 1 4 yes ; 2 1 4 2 yes ; 3 answer yes"),
+        ("Thought: 3 3 no Action: answer 4", "1 3 3 no no"),  # 1 is left
+        ("Thought: 2 3 1 ; 3 3 no Action: answer 4", "1 2 3 1 yes ; 2 3 3 no yes ; 3 answer no"),
+        ("Thought: 1 1 1 Action: answer 4", "1 1 1 1 no"),
+        ("Thought: 1 2 4 Action: answer 4", "1 1 2 4 no"),  # a cell that is given
+        ("Thought: 1 1 4 ; 1 1 2 Action: answer 4", "1 1 1 4 yes ; 2 1 1 2 no"),
+        ("Thought: 1 4 2 ; 1 1 4 ; again ; 1 4 4 Action: answer 4",
+         "1 1 4 2 yes ; 2 1 1 4 yes ; 3 again yes ; 4 1 4 4 yes ; 5 answer no"),
+    ],
+)  # fmt: skip
+def test_digits_of_a_sudoku_are_judged_by_its_rules(said: str, review: str) -> None:
+    assert " ; ".join(GRID.review(said) or []) == review
+
+
+@pytest.mark.parametrize("tasks", [Countdown(numbers=(2, 3, 4), largest=10, most=30), Sudoku(blanks=(4, 8, 10))])
+def test_every_line_of_a_search_that_goes_back_is_right_and_other_words_have_no_label(
+    tasks: Countdown | Sudoku,
+) -> None:
+    traces = SearchTraces(tasks=tasks, most=2000).demonstrations(0)
+    for _ in range(30):
+        trace = next(traces)
+        lines = tasks.review(trace.task, trace.texts[0])
+        assert lines and all(line.endswith(" yes") for line in lines)
+    assert tasks.review(trace.task, "Thought: let me see Action: answer 4") is None
+
+
+def test_a_judge_is_asked_for_the_wrong_line_of_a_countdown() -> None:
+    source = Judgements(puzzles=Countdown(largest=10, most=30), solved=6, attempts=4, asks="line")
+    tasks = source.held_out(24)
+    assert len({t.evaluator["reference"] for t in tasks}) > 3
+    for task in tasks:
+        reasons, line = task.meta["reasons"].split(" ; "), task.evaluator["reference"]
+        assert line == ("none" if reasons[-1].endswith("yes") else str(len(reasons)))
 
 
 def test_solutions_of_a_shipped_policy_have_labels_that_agree_with_their_reviews() -> None:

@@ -3,11 +3,11 @@
 | `asks` | the judge says | the label |
 |---|---|---|
 | `right` | `yes` or `no`: whether it is right | the episode succeeded, and none of its lines is known to be wrong; or the file's `right` |
-| `line` | the number of the first wrong line, or `none`; the answer is the last line | the puzzle's own labels, or the file's `wrong_line` |
+| `line` | the number of the first wrong line, or `none`; the answer is the last line | the puzzle's own labels (chains, Countdown, Sudoku), or the file's `wrong_line` |
 | `better` | `first` or `second` of two solutions of one task | one of them is right |
 | `scores` | how good each of two solutions is, from 1 to 10 | the right one has the higher score |
 
-A judge writes its reasons, then `Verdict: yes`. Solutions are those that a policy wrote (a shipped one, a run, any
+Lines of attempts that were given up count too. A judge writes its reasons, then `Verdict: yes`. Solutions are those that a policy wrote (a shipped one, a run, any
 model) on tasks with verifiers, or stand in a file, an object a line: `{"task": ..., "solution": ..., "right": true}`,
 with `wrong_line` (0 is none) and `reasons`, text that a judge may imitate, where they are known.
 

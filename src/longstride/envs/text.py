@@ -19,6 +19,11 @@ def thought_of(text: str) -> str:
     return " ".join(head.replace(THOUGHT, " ").split()) if mark else ""
 
 
+def lines_in(text: str) -> list[str]:
+    """The lines of a thought: what stands between its marks of a step, but for nothing."""
+    return [line.strip() for line in thought_of(text).split(STEP_END) if line.strip()]
+
+
 def said(text: str) -> str:
     """What a policy's text does: the words after its last `Action:`, or all of it where there is none."""
     return text.rpartition(MARK)[2].strip()

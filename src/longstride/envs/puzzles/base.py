@@ -102,6 +102,11 @@ def short(text: str) -> str:
     return line if len(line) <= 60 else line[:57] + "..."
 
 
+def yes(right: bool) -> str:
+    """How a line of a review ends."""
+    return "yes" if right else "no"
+
+
 class Game(ABC):
     """The live state of one episode."""
 

@@ -20,7 +20,8 @@ from pydantic import Field, model_validator
 
 from longstride.core.errors import TaskError
 from longstride.core.task import Difficulty
-from longstride.envs.puzzles.base import SOLVED, TRIES, Game, OneAnswer, Puzzle, PuzzleSource, answered, at, short
+from longstride.envs.puzzles.base import SOLVED, TRIES, Game, OneAnswer, Puzzle, PuzzleSource, answered, at, short, yes
+from longstride.envs.text import lines_in, said
 
 LARGEST = 99
 """Numbers up to here are tokens of their own in every vocabulary."""
@@ -31,6 +32,10 @@ OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
     "/": operator.truediv,
 }
 _TOKEN = re.compile(r"[0-9]+|\S")
+_N = "([0-9]{1,4})"
+_STEP = re.compile(f"{_N} ([-+*/]) {_N} = {_N}(?: ,((?: [0-9]{{1,4}})+)| want {_N}(?: (yes|no))?)?")
+_PAIR = re.compile(f"{_N} {_N} want {_N}")
+_AGAIN = re.compile("again((?: [0-9]{1,4})*)")
 _INNER = re.compile(r"\( ([0-9]+) ([-+*/]) ([0-9]+) \)")
 
 Number = Annotated[int, Field(ge=1, le=LARGEST)]
@@ -153,9 +158,66 @@ class Numbers(Puzzle):
     def steps(self) -> list[str]:
         return self.solution()[0]
 
+    def review(self, text: str) -> list[str] | None:
+        """What a judge writes who goes through a response (see `Puzzle.review`): `3 18 + 9 = 27 is 26 no`.
+
+        A step is right if its numbers are left in its attempt, and its result and what stands beside it (`, 8 5`, or
+        `want 29 no`, which takes it back) are true; `8 3 want 29` if these are what is left and that is wanted; `again`
+        goes back to the numbers that are given, `again 8 5` to some that were left before. So a step that leads nowhere
+        is right. None where a thought has other lines.
+        """
+        left = given = tuple(sorted(self.numbers))
+        before, lines = {given}, list[str]()
+        for number, line in enumerate(lines_in(text), 1):
+            if found := _STEP.fullmatch(line):
+                told, left, right = self._step(left, *found.groups())
+            elif found := _PAIR.fullmatch(line):
+                told, right = f"{found[1]} {found[2]} want {self.target} is {found[3]}", found[3] == str(self.target)
+                right = right and _sorted(f"{found[1]} {found[2]}") == left
+            elif found := _AGAIN.fullmatch(line):
+                told, left = line, _sorted(found[1]) or given
+                right = left in before
+            else:
+                return None
+            lines.append(f"{number} {told} {yes(right)}")
+            if not right:
+                return lines
+            before.add(left)
+        verb, _, answer = said(text).partition(" ")
+        value = value_of(answer, self.numbers) if verb == "answer" else "no answer"
+        shown = "other" if isinstance(value, str) else value
+        return [*lines, f"{len(lines) + 1} answer {self.target} is {shown} {yes(value == self.target)}"]
+
+    def _step(
+        self,
+        left: Sequence[int],
+        a: str,
+        sign: str,
+        b: str,
+        c: str,
+        beside: str | None,
+        want: str | None,
+        is_it: str | None,
+    ) -> tuple[str, tuple[int, ...], bool]:
+        """What a judge writes of a step, the numbers that are left then, and whether it is right. Of one that is not
+        right but for its result it says `other`."""
+        others = Counter(left)
+        others.subtract((int(a), int(b)))
+        rest = tuple(sorted(others.elements()))
+        value = "other" if sign == "/" and int(b) == 0 else OPERATORS[sign](Fraction(a), Fraction(b))
+        told = min(others.values()) >= 0 and (beside is None or _sorted(beside) == rest)
+        told = told and want in (None, str(self.target)) and is_it in (None, yes(c == str(self.target)))
+        text = f"{a} {sign} {b} = {value} is {c if told else 'other'}"
+        after = tuple(left) if is_it == "no" else tuple(sorted((*rest, int(c))))
+        return text, after, told and value == int(c)
+
     def demonstration(self) -> list[str]:
         steps, expression = self.solution()
         return [answered(restated(self.numbers, steps, self.target), expression)]
+
+
+def _sorted(numbers: str) -> tuple[int, ...]:
+    return tuple(sorted(map(int, numbers.split())))
 
 
 def steps_of(expression: str) -> list[str]:

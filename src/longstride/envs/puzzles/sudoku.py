@@ -7,7 +7,9 @@ and a grid without blanks is solved.
 """
 
 import functools
+import itertools
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar
 
@@ -24,10 +26,13 @@ from longstride.envs.puzzles.base import (
     answered,
     at,
     short,
+    yes,
 )
+from longstride.envs.text import lines_in, said
 
 DIGITS = (1, 2, 3, 4)
 Cell = Annotated[int, Field(ge=0, le=4)]
+_LINE = re.compile("([1-4]) ([1-4]) ([1-4]|no)|again")
 Blanks = Annotated[int, Field(ge=1, le=11)]
 
 
@@ -120,6 +125,40 @@ class Grid(Puzzle):
             return f"16 digits make a grid, not {len(digits)}"
         wrong = [i for i, (d, right) in enumerate(zip(digits, self.solution, strict=True)) if d != str(right)]
         return f"row {wrong[0] // 4 + 1} column {wrong[0] % 4 + 1} is {short(digits[wrong[0]])}" if wrong else SOLVED
+
+    def review(self, text: str) -> list[str] | None:
+        """What a judge writes who goes through a response by the rules (see `Puzzle.review`): `2 1 3 4 no`.
+
+        `1 3 4` is right if the cell is blank and no 4 stands in its row, column or box; `1 3 no` if no digit is left
+        for a blank; `again` always. After the latter two a cell may be filled anew, which takes back what was put
+        since. So a digit that breaks no rule is right though it may lead nowhere. None where a thought has other lines,
+        and in several turns, whose steps the game judges.
+        """
+        if self.multi_turn:
+            return None
+        put, again, lines = dict[int, int](), False, list[str]()
+        for number, line in enumerate(lines_in(text), 1):
+            found = _LINE.fullmatch(line)
+            if found is None:
+                return None
+            right = True
+            if line != "again":
+                i = 4 * (int(found[1]) - 1) + int(found[2]) - 1
+                if again and i in put:
+                    put = dict(itertools.takewhile(lambda p, i=i: p[0] != i, put.items()))
+                near = {self.cells[j] or put.get(j, 0) for j in PEERS[i]}
+                right = not self.cells[i] and i not in put
+                if found[3] == "no":
+                    right = right and near.issuperset(DIGITS)
+                else:
+                    put[i] = int(found[3])
+                    right = right and put[i] not in near
+            again = line == "again" or found[3] == "no"
+            lines.append(f"{number} {line} {yes(right)}")
+            if not right:
+                return lines
+        verb, _, answer = said(text).partition(" ")
+        return [*lines, f"{len(lines) + 1} answer {yes(verb == 'answer' and self.check(answer) == SOLVED)}"]
 
     def steps(self) -> list[str]:
         """Row, column and digit of each blank, next a cell in which only one digit is possible; without one the cell

@@ -9,7 +9,8 @@ from helpers import begin_run
 from longstride import papers
 from longstride.cli import evaluate
 from longstride.cli.main import main
-from longstride.rewards.probe import LinearHead, hidden_states
+from longstride.envs.judgements import Judgements
+from longstride.rewards.probe import LinearHead, TaughtProbe, hidden_states
 from longstride.rewards.scorers import Generative, RunJudge
 from longstride.strategies.search import Beam, BestFirst, Particles, TreeSearch
 from longstride.strategies.searched import Asked, Oracle, Searched
@@ -60,6 +61,15 @@ def test_a_judge_over_http_and_a_probe_take_their_settings():
     )
     assert judged.name == "beam_16_by_score_guided_by_generative_2_http_judge"
     assert probed.as_data()["guide"]["scorer"] == {"type": "probe", "model": "base-puzzles", "head": "h"}
+
+
+def test_a_probe_is_taught_by_a_file_of_solutions(tmp_path: Path):
+    (tmp_path / "own.jsonl").write_text('{"task": "a", "solution": "b", "right": true}\n', encoding="utf-8")
+    (found,) = evaluate.strategies(
+        [["beam"]], [["taught_probe", "model=base-puzzles", f"solutions.path={tmp_path / 'own.jsonl'}", "decay=2"]]
+    )
+    probe = TaughtProbe(model="base-puzzles", solutions=Judgements(path=tmp_path / "own.jsonl"), decay=2.0)
+    assert found == Searched(search=Beam(), guide=Asked(scorer=probe))
 
 
 @pytest.mark.parametrize(

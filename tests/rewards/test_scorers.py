@@ -1,5 +1,6 @@
 """Scorers: what they ask, how replies become scores, and that trouble is no score."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +18,15 @@ from longstride.cli.main import main
 from longstride.core.budget import StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure, ModelError
+from longstride.core.task import Task, split_of
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Outcome, Request, Sampling
 from longstride.engines.local import LocalEngine
+from longstride.envs.judgements import Judgements
 from longstride.models.load import save_policy
 from longstride.report.reliability import draw_reliability
 from longstride.rewards import Reward
-from longstride.rewards.probe import LinearHead, Probe, hidden_states
+from longstride.rewards.probe import LinearHead, Probe, TaughtProbe, hidden_states
 from longstride.rewards.scorers import (
     Answered,
     Generative,
@@ -184,6 +187,29 @@ def test_a_probe_scores_by_the_hidden_states_of_a_model(tmp_path: Path) -> None:
         Probe(model="base", head=str(tmp_path / "head")), [("go", ["red " * 2000])], asked(lambda q: FAILED)
     )
     assert found == [Score(None)]
+
+
+def test_a_taught_probe_learns_from_solutions_of_training_tasks_alone_and_from_both_labels(tmp_path: Path) -> None:
+    def taught(of_held_out: str, right: bool = False) -> TaughtProbe:
+        """What is said is red, which is right, or search; in held-out tasks another word is the right one."""
+        rows = [
+            {"task": f"home {k}", "solution": f"answer {word}", "right": word == is_right or right}
+            for k in range(40)
+            for held_out in (split_of(Task(id=f"home {k}", source="", goal="", start=""), 0.5, 0) == "test",)
+            for is_right in (of_held_out if held_out else "red",)
+            for word in ("red", "search")
+        ]
+        path = tmp_path / f"{of_held_out}-{right}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return TaughtProbe(model="base", solutions=Judgements(path=path, test_share=0.5), decay=0.01)
+
+    tasks = [("home 50", ["answer red", "answer search"])]
+    (found,), (same,) = (score(taught(word), tasks, asked(lambda q: FAILED)) for word in ("red", "search"))
+    right, wrong = values(found)
+    assert right is not None and wrong is not None and right > 0.8 and wrong < 0.2
+    assert found == same and found[0].read > 0 and found[0].tokens == 0
+    with pytest.raises(ConfigError, match="taught_probe: a head needs right and wrong answers"):
+        score(taught("red", right=True), tasks, asked(lambda q: FAILED))
 
 
 # the policy is asked

@@ -31,6 +31,7 @@ GUIDES = {
     "oracle": "the truth with noise, on chains",
     "generative": "the policy itself is asked",
     "probe": "a head on hidden states: model=MODEL head=FILE",
+    "taught_probe": "the same, fitted to labelled solutions: model=MODEL solutions.path=FILE",
     "judge": "a model over HTTP: url=URL model=NAME",
 }
 """By name, what scores; a run folder is one too, whose model is asked."""
@@ -52,7 +53,7 @@ def guide(name: str, *settings: str) -> "Guide":
     """
     from longstride.core.component import member_of
     from longstride.core.config import resolve, unset
-    from longstride.rewards.probe import Probe
+    from longstride.rewards import Scorer
     from longstride.rewards.scorers import Generative, Judge
     from longstride.strategies.searched import Asked, Guide
 
@@ -63,8 +64,8 @@ def guide(name: str, *settings: str) -> "Guide":
         base = unset(member_of(Guide, name))
     elif name == "generative":
         base = asked()
-    elif name == "probe":
-        base = asked(scorer=unset(Probe))
+    elif name in ("probe", "taught_probe"):
+        base = asked(scorer=unset(member_of(Scorer, name)))
     elif name == "judge":
         judge = member_of(Judge, "http_judge")
         base = asked(judge=unset(judge).model_copy(update={"judge": unset(_part(judge, "judge"))}))

@@ -4,14 +4,17 @@ What always holds: the model is only read; the fit is the one minimum of a conve
 nobody: the model is one of its own, whoever the policy is. torch is imported when hidden states are made.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longstride.core.errors import ModelError
+from longstride.core.errors import ConfigError, ModelError
+from longstride.core.numbers import Positive
+from longstride.envs.judgements import Judgements
 from longstride.rewards.scorers import Score, Scorer, Scoring
 
 if TYPE_CHECKING:
@@ -21,24 +24,61 @@ STEPS = 50
 """Of Newton's method at most; it converges in about ten."""
 
 
-class Probe(Scorer):
-    """The probability of a head that was trained on labels (an outcome reward model without fine-tuning)."""
+class StateScorer(Scorer):
+    """Family: the probability of a linear head on the hidden states of a model."""
 
     model: str
     """Whose hidden states are read: a folder, `base`, or a name on the Hugging Face hub."""
-    head: str
-    """File of the head, which `LinearHead.save` wrote."""
 
     @property
     def name(self) -> str:
-        return "probe"
+        return self.type_name()
+
+    @abstractmethod
+    def linear_head(self) -> "LinearHead":
+        """The head; read or fitted when it is first asked for."""
 
     def run(self, task: str, answers: Sequence[str]) -> Scoring:
-        """Raises: ModelError where the head cannot be read, or is of another model."""
+        """Raises: ModelError where the head cannot be read, or is of another model; as `linear_head`."""
         states_ND, read = hidden_states(self.model, [(task, answer) for answer in answers])
-        head = LinearHead.load(Path(self.head))
+        head = self.linear_head()
         yield from ()
         return [Score(None if np.isnan(p) else float(p), 0, n) for p, n in zip(head(states_ND), read, strict=True)]
+
+
+class Probe(StateScorer):
+    """A head that was trained on labels (an outcome reward model without fine-tuning), from a file."""
+
+    head: str
+    """File of the head, which `LinearHead.save` wrote."""
+
+    def linear_head(self) -> "LinearHead":
+        return LinearHead.load(Path(self.head))
+
+
+class TaughtProbe(StateScorer):
+    """A head that is fitted to solutions with labels when it is first asked: those of a file, or those that a policy
+    wrote to tasks with verifiers. It learns from whole solutions, so it is to be shown all that was said
+    (`shown=turn`)."""
+
+    solutions: Judgements = Judgements()
+    """What it learns from: those of them that are for training."""
+    decay: Positive = 1.0
+    """What holds its weights down; a head of few solutions is sure of what it should not be."""
+
+    def linear_head(self) -> "LinearHead":
+        """Raises: ConfigError where the solutions are all right, or all wrong."""
+        return self._fitted
+
+    @cached_property
+    def _fitted(self) -> "LinearHead":
+        labels = {(s.task, s.solution): float(s.right) for s in self.solutions.solutions["train"]}
+        states_ND, _ = hidden_states(self.model, list(labels))
+        held_N = np.isfinite(states_ND).all(1)
+        try:
+            return LinearHead.fit(states_ND[held_N], np.array(list(labels.values()))[held_N], self.decay)
+        except ValueError as e:
+            raise ConfigError(f"{self.name}: {e}") from e
 
 
 class LinearHead:
@@ -122,7 +162,7 @@ def hidden_states(model: str, answers: Sequence[tuple[str, str]]) -> tuple[np.nd
     """The last hidden state at the last token of each answer, as the policy's turn after its task.
 
     Args:
-        model: as `Probe.model`.
+        model: as `StateScorer.model`.
         answers: task and answer.
 
     Returns:

@@ -8,7 +8,7 @@ a low one; every token that was sampled or read for a score is counted in it.
 |---|---|
 | `Generative` | probability of the verdict "yes", the mean over k rationales (GenRM, arXiv 2408.15240, section 3) |
 | `Pairwise` | share of the other answers that it beats, or of rounds that it wins; each pair is asked in both orders |
-| `rewards.probe.Probe` | a head on the hidden states of a frozen model |
+| `rewards.probe` | a head on the hidden states of a frozen model, from a file or fitted to labelled solutions |
 """
 
 import asyncio

@@ -12,10 +12,14 @@ score.
 | beside it | `RightSolutions` | lambda times the loss of right solutions | lambda 0.1 |
 | score | `Ranked`, `Generative` | p(yes), mean over K rationales, K = 32 | K = 4 |
 | compared | direct GenRM | p(yes) without rationale | `tasks.reasons=false` |
+| compared | `RankedBy` | discriminative verifiers | a linear head on hidden states, which learns from the same solutions |
 | measure | `chosen` | best of N by the score | best of 8 |
 
 With your own: `longstride train genrm model=MODEL tasks.path=solutions.jsonl`; then `--strategy best_of by.type=scored by.judge=RUN`
-(docs/guides/judge.md).
+(docs/guides/judge.md). The head beside it, on the held-out solutions of RUN:
+
+    longstride eval RUN --strategy longstride.papers.genrm.method:Ranked --strategy longstride.papers.genrm.method:RankedBy \
+        scorer.type=taught_probe scorer.model=MODEL scorer.solutions.path=solutions.jsonl
 
 `exact.py` has the mechanism in small: a solution is lines, each of a kind that is right or wrong; a line is seen as a vector of fewer
 numbers than there are kinds. One pass ends in one state of that width, the sum over lines; a rationale reads line after line. Both learn with
@@ -23,8 +27,8 @@ the same network from the same solutions, of which the verifier has a label for 
 was in the labels and the lengths: a head that was taught on the lengths it is tested on was level (0.040 behind [-0.018, 0.143]).
 
 Deviations: rationales are the verifier's own, so it learns by rejection and not from a teacher; a start that knows how to go through lines
-is needed (`base-judge`, or a model that follows instructions). lambda and K are ours: the paper's lambda could not be checked. A
-discriminative head (`rewards.probe.Probe`) is no arm: verdicts without reasons are a logistic head of the same state.
+is needed (`base-judge`, or a model that follows instructions). lambda and K are ours: the paper's lambda could not be checked. The
+head is on a frozen model, and no arm: verdicts without reasons are a logistic head of the same state.
 """
 
 from longstride.papers.card import Paper

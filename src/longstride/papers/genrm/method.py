@@ -1,4 +1,5 @@
-"""GenRM's parts for a language model: right solutions beside verdicts, and the ranking of solutions by votes."""
+"""GenRM's parts for a language model: right solutions beside verdicts, and the ranking of solutions by votes or by any
+scorer."""
 
 import random
 from collections import Counter
@@ -13,7 +14,7 @@ from longstride.envs.questions import REASONS, YES_NO, Question
 from longstride.envs.text import said
 from longstride.methods.base import Sample, demonstration
 from longstride.models.chat import ChatFormat
-from longstride.rewards.scorers import NoVerdict, Reply
+from longstride.rewards.scorers import NoVerdict, Reply, Scorer, score
 from longstride.rollout.context import Past
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player
@@ -66,16 +67,9 @@ class Ranked(Strategy):
         replies = iter(asked([self._question(plan, vote) for plan in plans for vote in range(self.votes)]))
         votes = [[next(replies) for _ in range(self.votes)] for _ in plans]
         scores = [fmean([v.shares[0] for v in of if isinstance(v, Reply)] or [0.0]) for of in votes]
-        groups: dict[str, list[int]] = {}
-        for k, plan in enumerate(plans):
-            groups.setdefault(plan.task.template_id, []).append(k)
-        measured = {of[0]: _ranked([plans[k] for k in of], [scores[k] for k in of]) for of in groups.values()}
-        nothing: dict[str, float | None] = {"chosen": None, "majority": None, "possible": None}
         return [
-            self._episode(
-                trajectory, measured.get(k, nothing), [v for v in votes[k] if isinstance(v, Reply | NoVerdict)]
-            )
-            for k, trajectory in enumerate(found)
+            self._episode(trajectory, measures, [v for v in of if isinstance(v, Reply | NoVerdict)])
+            for trajectory, measures, of in zip(found, ranked(plans, scores), votes, strict=True)
         ]
 
     def _question(self, plan: Plan, vote: int) -> Question:
@@ -87,6 +81,39 @@ class Ranked(Strategy):
         self, played: Trajectory, measures: dict[str, float | None], votes: Sequence[Reply | NoVerdict]
     ) -> EvalEpisode:
         return EvalEpisode(played, measures, sum(v.tokens for v in votes), sum(v.read for v in votes))
+
+
+class RankedBy(Strategy):
+    """Solutions are ranked by a scorer, which sees all that was said: `taught_probe`, a head that learned from as many
+    labels, is the discriminative verifier that the paper compares with. Measures as those of `Ranked`."""
+
+    scorer: Scorer
+    """Says how good a solution is."""
+
+    @property
+    def name(self) -> str:
+        return f"ranked_by_{self.scorer.name}"
+
+    def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
+        """Raises: ConfigError where a task is not about one solution."""
+        if other := next((p.task for p in plans if len(p.task.meta.get("solutions", ())) != 1), None):
+            raise ConfigError(f"{self.name} ranks solutions one by one, and task {other.id!r} is not about one")
+        asked = [(str(p.task.meta["task"]), [str(p.task.meta["solutions"][0])]) for p in plans]
+        found = yield plans
+        scored = [s for (s,) in score(self.scorer, asked, AskedPolicy(player, plans[0].seed if plans else 0))]
+        measured = ranked(plans, [s.value or 0.0 for s in scored])
+        return [EvalEpisode(t, of, s.tokens, s.read) for t, of, s in zip(found, measured, scored, strict=True)]
+
+
+def ranked(plans: Sequence[Plan], scores: Sequence[float]) -> list[dict[str, float | None]]:
+    """The measures of `Ranked` by the scores of the solutions that are asked about; they stand with the first solution
+    of each task."""
+    groups: dict[str, list[int]] = {}
+    for k, plan in enumerate(plans):
+        groups.setdefault(plan.task.template_id, []).append(k)
+    measured = {of[0]: _ranked([plans[k] for k in of], [scores[k] for k in of]) for of in groups.values()}
+    nothing: dict[str, float | None] = {"chosen": None, "majority": None, "possible": None}
+    return [measured.get(k, nothing) for k in range(len(plans))]
 
 
 def _ranked(plans: Sequence[Plan], scores: Sequence[float]) -> dict[str, float | None]:

@@ -13,8 +13,9 @@ from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
 from longstride.envs.judgements import Judgements
 from longstride.models.load import load_policy, save_policy
-from longstride.papers.genrm.method import Ranked, RightSolutions
+from longstride.papers.genrm.method import Ranked, RankedBy, RightSolutions
 from longstride.papers.genrm.recipe import RECIPE
+from longstride.rewards import Pairwise, TaughtProbe
 from longstride.run.evaluation import evaluate_policy
 from longstride.run.recipe import Recipe
 
@@ -77,6 +78,23 @@ def test_a_ranking_needs_questions_of_yes_and_no(home: Path) -> None:
         evaluate_policy(
             bigram_policy(WORDS, SAYS), own(home, "tasks.asks=better", "evaluation.tasks=2"), strategy=Ranked()
         )
+
+
+def test_a_head_that_learned_from_the_same_labels_ranks_beside_the_votes(home: Path) -> None:
+    """Of every task the second and the fourth answer are right, and the last word tells which it is."""
+    learns = f"scorer.model={home / 'model'}", f"scorer.solutions.path={home / 'solutions.jsonl'}"
+    kind = '{type="longstride.papers.genrm.method:RankedBy", scorer={type="taught_probe", decay=0.01, model="m"}}'
+    recipe = own(home, f"evaluation.strategies=[{kind}]", *(f"evaluation.strategies.0.{part}" for part in learns))
+    (head,) = recipe.evaluation.strategies
+    solutions = Judgements(path=home / "solutions.jsonl")
+    assert head == RankedBy(scorer=TaughtProbe(model=str(home / "model"), decay=0.01, solutions=solutions))
+    found = evaluate_policy(bigram_policy(WORDS, SAYS), recipe, strategy=head)
+    assert found.measures["chosen"][::4] == [1.0, 1.0] and found.measures["majority"][::4] == [0.0, 0.0]
+    read = [a - b for a, b in zip(found.measures["total_tokens"], found.measures["spent_tokens"], strict=True)]  # pyright: ignore[reportOperatorIssue]
+    assert min(read) > 0
+    with pytest.raises(ConfigError, match="is not about one"):
+        pairs = own(home, "tasks.asks=better", "evaluation.tasks=2")
+        evaluate_policy(bigram_policy(WORDS, SAYS), pairs, strategy=RankedBy(scorer=Pairwise()))
 
 
 def test_the_recipe_judges_what_the_shipped_policy_wrote() -> None:

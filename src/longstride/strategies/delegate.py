@@ -106,12 +106,16 @@ class HandsOver(Strategy):
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         assert isinstance(player, Pair)
-        marks = player.policy.chat.endings(self.mark) if self.each == "step" else ()
-        tasks = [UnderWay(plan) for plan in plans]
         kept = player.other.keeping() if isinstance(player.other, LanguagePlayer) else nullcontext()
         with closing(player), player.policy.keeping(), kept:
-            while live := [task for task in tasks if task.goes_on]:
-                yield from self._step(live, marks, player)
+            return (yield from self.shared(plans, player))
+
+    def shared(self, plans: Sequence[Plan], player: "Pair") -> EvalPlan:
+        """`run`, after which the player goes on playing."""
+        marks = player.policy.chat.endings(self.mark) if self.each == "step" else ()
+        tasks = [UnderWay(plan) for plan in plans]
+        while live := [task for task in tasks if task.goes_on]:
+            yield from self._step(live, marks, player)
         return [self._ended(task) for task in tasks]
 
     def _step(

@@ -9,7 +9,7 @@ not for all steps of the tasks that are hard.
 | strategy | `RoutedSteps` | steps end at an empty line; a rejected one is taken again by the strong model | steps end at `mark`; the same |
 | score | `guide` | a process reward model of 7B | any scorer of beginnings; of the strong model's steps too |
 | route | `Threshold` | TRIM-Thr: again where the score is below k | the same |
-| route | `Logistic`, `learned` | TRIM-Agg: PPO on scores, tokens and step, 8e-4 a token | a logistic policy of the same five features, by policy gradient |
+| route | `Logistic`, `LearnedSteps` | TRIM-Agg: PPO on scores, tokens and step, 8e-4 a token | a logistic policy of the same five features, by policy gradient |
 | route | `Belief`, `fitted` | TRIM-POMDP: right, lost, last step wrong; scores read as ProcessBench's labels say, then SARSOP | the same states, filtered over all steps, by dynamic programming |
 | compared | `each="episode"` | learned routers of whole tasks | the same scorer on the whole answer of the weak model |
 | measure | `worth` | task reward less lambda a token of the strong model | the same; the curve of CPT95 is that of `exact.py` |
@@ -18,7 +18,11 @@ On your own models, of one vocabulary, with any scorer of steps (docs/guides/sco
 
     longstride eval WEAK --strategy longstride.papers.trim.method:RoutedSteps model=STRONG router.below=0.35 --guide JUDGE
 
-`learned(policy, recipe, RoutedSteps(...))` plays training tasks and gives a router for `router`, and
+`LearnedSteps` in place of `RoutedSteps` learns a router on one half of the tasks and is tested on the other, both ways round:
+
+    longstride eval WEAK --tasks 400 --strategy longstride.papers.trim.method:LearnedSteps model=STRONG per_token=8e-4 rounds=20
+
+From Python `learned(policy, recipe, RoutedSteps(...))` plays training tasks and gives a router for `router`, and
 `fitted(scores, right, ...)` one that knows how far your scorer can be trusted. `longstride train trim` makes a strong model of
 the shipped start by cloning, and routes between the two.
 

@@ -1,5 +1,5 @@
 """Routers of steps between a weak and a strong model, and how they act with language models (`RoutedSteps`) and are
-learned (`learned`).
+learned, on training tasks (`learned`) or on the other half of those of an evaluation (`LearnedSteps`).
 
 What always holds: a router sees scores, tokens and what was taken so far, and nothing of the text; the same routers act
 in the exact problem, where each number is an array over tasks.
@@ -20,15 +20,19 @@ from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.core.seeds import derive, stream
 from longstride.exact.worlds.routing import GRID, planned, seen
 from longstride.rewards.probe import LinearHead
+from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player, with_ids
 from longstride.run.recipe import Recipe
-from longstride.strategies.base import EvalEpisode, Load
+from longstride.strategies.base import EvalEpisode, EvalPlan, Load
+from longstride.strategies.chosen import folded
 from longstride.strategies.delegate import HandsOver, Pair, StepTaken, UnderWay
 from longstride.strategies.search import log_odds
 
 if TYPE_CHECKING:  # torch
     from longstride.models.load import Policy
 
+ROUND = 2**24
+"""Between the ordinals of two episodes of a task: more than an evaluation has."""
 TAKEN = "taken"
 """In the evidence of an episode: its steps, each a `StepTaken`."""
 FEATURES = "least score before", "product of scores before", "score", "tokens", "step"
@@ -180,6 +184,11 @@ class Routes(NamedTuple):
         seen_TF = np.array([features(taken[:k], t.tried, t.tokens) for k, t in enumerate(taken)])
         return cls(seen_TF, np.array([t.again for t in taken], float), episode.measures["worth"] or 0.0)
 
+    @classmethod
+    def of_all(cls, episodes: Sequence[EvalEpisode]) -> "list[Routes]":
+        """Of those that did not fail."""
+        return [cls.of(e) for e in episodes if e.measures["worth"] is not None]
+
 
 def improved(router: Logistic, played: Sequence[Routes], rate: float) -> Logistic:
     """The router after a step of policy gradient on episodes that it explored: the mean over episodes of (worth - mean
@@ -240,6 +249,41 @@ class RoutedSteps(HandsOver):
         return ended._replace(trajectory=marked, measures={**ended.measures, "worth": worth})
 
 
+class LearnedSteps(RoutedSteps):
+    """`RoutedSteps` by a router that learned on the other half of the tasks (TRIM-Agg), so that what counts is of tasks
+    that it has not seen. A further measure, `learning_tokens`: what that took for each task, by both models."""
+
+    router: Logistic = Logistic()
+    """Where learning begins."""
+    rounds: Count = 10
+    """Of episodes of each half, each with a step of policy gradient behind it."""
+    rate: Positive = 1.0
+    """Of a step."""
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}_after_{self.rounds}_rounds_at_{self.rate:g}"
+
+    def shared(self, plans: Sequence[Plan], player: Pair) -> EvalPlan:
+        found: dict[int, EvalEpisode] = {}
+        halves = folded([plan.group for plan in plans], [0] * len(plans))
+        for half in (0, 1):
+            router, spent = self.router, 0
+            others = [plan for plan, own in zip(plans, halves, strict=True) if own != half]
+            own = [k for k, of in enumerate(halves) if of == half]
+            for n in range(1, self.rounds + 1):
+                explorer = self.replace(router=router.replace(explores=True))
+                again = [replace(plan, ordinal=n * ROUND + plan.ordinal) for plan in others]
+                explored = yield from RoutedSteps.shared(explorer, again, player)
+                router = improved(router, Routes.of_all(explored), self.rate)
+                spent += sum(e.total_tokens for e in explored)
+            routed = self.replace(router=router.replace(explores=False))
+            came = yield from RoutedSteps.shared(routed, [plans[k] for k in own], player)
+            taken = {"learning_tokens": spent / max(1, len(own))}
+            found |= {k: e._replace(measures={**e.measures, **taken}) for k, e in zip(own, came, strict=True)}
+        return [found[k] for k in range(len(plans))]
+
+
 def learned(
     policy: "Policy", recipe: Recipe, strategy: RoutedSteps, rounds: int = 20, tasks: int = 64, rate: float = 1.0
 ) -> Logistic:
@@ -260,6 +304,5 @@ def learned(
         drawn = recipe.tasks.sample(stream(recipe.seed, "router", k), tasks)
         own = recipe.replace(seed=derive(recipe.seed, "router", k))
         found = evaluate_policy(policy, own, drawn, strategy.replace(router=router.replace(explores=True)))
-        played = [Routes.of(e) for e in found.episodes if e.measures["worth"] is not None]
-        router = improved(router, played, rate)
+        router = improved(router, Routes.of_all(found.episodes), rate)
     return router.replace(explores=False)

@@ -17,6 +17,7 @@ from longstride.papers.trim.exact import routed
 from longstride.papers.trim.method import (
     FEATURES,
     Belief,
+    LearnedSteps,
     Logistic,
     RoutedSteps,
     Routes,
@@ -169,3 +170,39 @@ def test_a_router_learns_by_playing_training_tasks(home: Path) -> None:
     assert router.weights[-1] < -0.5 and not router.explores
     found = evaluate_policy(load_policy(str(home / "weak")), own(home), strategy=strategy.replace(router=router))
     assert found.measures["handed_over"] == [0.0] * 8
+
+
+@pytest.mark.parametrize(("price", "handed"), [(1e-4, True), (1.0, False)])
+def test_a_router_that_learned_on_the_other_half_of_the_tasks_pays_where_it_is_worth_it(
+    tmp_path: Path, price: float, handed: bool
+) -> None:
+    """A task is solved by red, which the strong model always says, and the weak one half of the time."""
+    then = {"red": {";": 1.0}, "blue": {";": 1.0}, "answer": {"go": 1.0}, "go": {"now": 1.0}}
+    save_policy(bigram_policy(WORDS, THINKS | then | {"Thought:": {"red": 1.0}}), tmp_path / "strong")
+    strategy = f"type='longstride.papers.trim.method:LearnedSteps', model='{tmp_path / 'strong'}', per_token={price}"
+    recipe = own(tmp_path, f"evaluation.strategies=[{{{strategy}, rounds=8, rate=3}}]", "evaluation.tasks=40")
+    (learns,) = recipe.evaluation.strategies
+    weak = bigram_policy(WORDS, THINKS | then | {"Thought:": {"red": 0.5, "blue": 0.5}})
+    measures = evaluate_policy(weak, recipe, strategy=learns).measures
+    again, solved, took = (np.array(measures[name], float) for name in ("handed_over", "success", "learning_tokens"))
+    assert again.min() >= 1 if handed else again.max() == 0
+    assert (solved.mean() == 1) == handed
+    assert len(set(took)) == 2 and took.min() > 8 * 7  # of each half; a solution has more than seven tokens
+
+
+def test_what_counts_on_a_half_was_learned_on_the_other_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longstride.papers.trim import method
+
+    taught: list[set[str]] = []
+
+    def noted(router: Logistic, played: list[Routes], rate: float) -> Logistic:
+        return router.replace(weights=(0.0,) * 5 + (float(len(taught)),))
+
+    monkeypatch.setattr(
+        method.Routes, "of_all", lambda found: taught.append({e.trajectory.task.id for e in found}) or []
+    )
+    monkeypatch.setattr(method, "improved", noted)
+    strategy = LearnedSteps(model=str(home / "strong"), rounds=1)
+    found = evaluate_policy(bigram_policy(WORDS, THINKS), own(home), strategy=strategy)
+    first, second = taught
+    assert first.isdisjoint(second) and first | second == {t.task.id for t in found.trajectories}

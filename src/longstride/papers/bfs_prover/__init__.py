@@ -33,7 +33,8 @@ bfs_prover/restart cloning.demonstrations.model=RUN` begins with the first model
 of what the policy of the run finds, and goes on. When that is, is yours to say.
 
 Deviations: in the exact problem a table of kinds of goals, so the chance of a proof is computed and not sampled; the
-planner that proposes subgoals, and the cache that provers share, are left out. The paper's thresholds are not known.
+planner that proposes subgoals, and the cache that provers share, are left out. The paper's thresholds are not known. Its
+released search, which was read, takes the mean log-probability of a tactic's tokens, where here a step has their sum.
 """
 
 from longstride.papers.card import Paper

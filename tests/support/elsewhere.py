@@ -35,17 +35,22 @@ SMALL = (
 its letters have the right number."""
 
 
-def train_elsewhere(
-    name: str, folder: Path, *settings: str, listener: Listener | None = None, resume: bool = False
-) -> Path:
-    """Trains a recipe of a paper on a GPT-2 that has learnt nothing, always the same, and returns the run folder."""
+def save_model(folder: Path) -> Path:
+    """Saves a GPT-2 that has learnt nothing, always the same."""
     tokenizer = build_tokenizer([WORDS])
     ends: dict[str, Any] = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     shape = GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=128, **ends)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        save_policy(make_policy("gpt2", GPT2LMHeadModel(shape), tokenizer), folder / "model")
-    recipe = papers.load(name)
-    own = resolve(Recipe, recipe, [f"model={folder / 'model'}", *SMALL, *settings])
+        save_policy(make_policy("gpt2", GPT2LMHeadModel(shape), tokenizer), folder)
+    return folder
+
+
+def train_elsewhere(
+    name: str, folder: Path, *settings: str, listener: Listener | None = None, resume: bool = False
+) -> Path:
+    """Trains a recipe of a paper on a GPT-2 that has learnt nothing, always the same, and returns the run folder."""
+    model = save_model(folder / "model")
+    own = resolve(Recipe, papers.load(name), [f"model={model}", *SMALL, *settings])
     own.train(folder / "run", listener, resume=resume)
     return folder / "run"

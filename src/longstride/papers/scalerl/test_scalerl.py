@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from elsewhere import train_elsewhere
+from elsewhere import SMALL, save_model, train_elsewhere
 from helpers import Collected, make_task, make_trajectory, rows_of
 
+from longstride.cli.main import main
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.exact.forecasts import forecast
@@ -112,3 +113,16 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone_and_its_curve_
     assert group["points"] == [[i, success[i]] for i in range(2, 7)]
     assert [row[:2] for row in group["held_out"]] == [[i, success[i]] for i in (7, 8)]
     assert group["error"] == pytest.approx(np.mean([abs(row[1] - row[2]) for row in group["held_out"]]))
+
+
+def test_a_run_of_another_model_and_what_laws_foretell_of_it_are_one_command(tmp_path: Path) -> None:
+    own = [f"run.model={save_model(tmp_path / 'model')}", *(f"run.{setting}" for setting in SMALL)]
+    few = ["run.iterations=10", "run.evaluation.every=1", "run.evaluation.tasks=20", "run.curriculum.type=uniform"]
+    laws = "readings={power={law={type='power'}}, stays={until=0.5}}"
+    out = tmp_path / "foretold"
+    assert main(["train", "longstride.papers.scalerl.recipe:ARM", "--out", str(out), *own, *few, laws]) == 0
+    power, stays = rows_of(out, "eval")
+    success = [row["summary"]["success"] for row in rows_of(out / "runs" / "all-0", "eval")]
+    assert len(success) == 11 and stays["measures"]["reached"] == [success[-1]]
+    assert stays["measures"]["error"] == pytest.approx([np.mean([abs(s - success[5]) for s in success[6:]])])
+    assert power["measures"].keys() == stays["measures"].keys() and power["strategy"] == "power"

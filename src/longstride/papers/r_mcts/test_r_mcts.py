@@ -13,14 +13,18 @@ from longstride.claims.tuning import axes
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
+from longstride.envs.puzzles import LayeredPath
 from longstride.exact.experiment import State
 from longstride.papers.r_mcts.exact import RECIPE, DeadEnds, SearchCloning, walked
 from longstride.papers.r_mcts.method import REFLECTION, TRAVERSAL, Reflective, moves, surprises
 from longstride.papers.r_mcts.recipe import CLAIM
+from longstride.papers.r_mcts.recipe import RECIPE as LANGUAGE
 from longstride.rewards.scorers import Score
 from longstride.rollout import Plan, ScriptedPlayer
+from longstride.rollout.episode import Episode
+from longstride.run.evaluation import evaluate_player
 from longstride.strategies.search import TreeSearch
-from longstride.strategies.searched import Guide
+from longstride.strategies.searched import Checked, Guide
 
 WORLD = DeadEnds(length=3, branches=2, depth=2)
 
@@ -133,6 +137,34 @@ def test_a_search_remembers_what_surprised_it_and_its_traversal_until_the_task_w
     assert found.trajectory.evidence[TRAVERSAL] == [[], ["take key 1"]] and not found.trajectory.evidence[REFLECTION]
     # four steps of a token, each scored by one that is sampled and two that are read
     assert found.trajectory.ordinal == 0 and (found.spent_tokens, found.total_tokens) == (8, 16)
+
+
+class Even(Guide):
+    """Says the same of everything."""
+
+    def __call__(self, solutions: Sequence[Trajectory], player: object) -> list[Score]:
+        return [Score(0.5) for _ in solutions]
+
+
+def test_in_a_graph_without_a_map_a_traversal_is_a_walk_that_goes_back_from_dead_ends() -> None:
+    source = LayeredPath(multi_turn=True, lengths=(3, 3, 3))
+    budget = {"turns": 40}
+    recipe = LANGUAGE.replace(tasks=source, test_budget=budget, budget=budget, evaluation={"measures": ()})
+
+    def go(episode: Episode) -> str:
+        """One way on, by the number of the try, or back where there is none."""
+        ways = str(episode.observations[-1]).split("\n")[0].partition("next ")[2].split()
+        return f"Action: go {ways[episode.plan.ordinal % len(ways)]}" if ways != ["none"] else "Action: back"
+
+    search = Reflective(search=TreeSearch(expansions=40, width=3), guide=Checked(guide=Even()), rounds=1)
+    tasks = source.held_out(6)
+    found = evaluate_player(ScriptedPlayer(go), recipe, tasks, search).trajectories
+    assert all(t.success for t in found)
+    walks = [moves([(), *t.evidence[TRAVERSAL]], search.back) for t in found]
+    assert sum("Action: back" in walk for walk in walks) > 3
+    again = {task.id: walk for task, walk in zip(tasks, walks, strict=True)}
+    player = ScriptedPlayer(lambda episode: again[episode.plan.task.id][episode.turns])
+    assert all(t.success for t in evaluate_player(player, recipe, tasks).trajectories)
 
 
 def test_traversals_of_another_model_on_tasks_of_ones_own_are_cloned_by_settings_alone(tmp_path: Path) -> None:

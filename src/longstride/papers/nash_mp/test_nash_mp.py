@@ -13,9 +13,11 @@ from longstride.core.errors import ConfigError
 from longstride.exact.experiment import ExactMethod, State
 from longstride.exact.games import Duel, pair_gradient
 from longstride.exact.worlds.games import PreferenceGame, divergence
-from longstride.methods import INPO
-from longstride.methods.preferences import mixed
+from longstride.methods import INPO, Sample
+from longstride.methods.base import ANCHOR, REFERENCE
+from longstride.methods.preferences import mixed, pair
 from longstride.papers.nash_mp.exact import MirrorDescentPlay, NashMD, NashMP, proximal
+from longstride.papers.nash_mp.method import NashMD as MixturePairs
 from longstride.papers.nash_mp.recipe import RECIPE
 from longstride.rewards import InTurn
 from longstride.run.tournament import tournament
@@ -100,6 +102,44 @@ def test_the_loss_of_a_phase_is_least_at_the_papers_steps() -> None:
         found = expected
         sampler = found
     assert found == pytest.approx(proximal(game, start, proximal(game, start, start, eta), eta))
+
+
+def test_pairs_that_weigh_as_the_mixture_draws_them_lead_to_the_step_of_nash_md() -> None:
+    """All pairs of the sampler, by their chances and their labels."""
+    rng, rate = np.random.default_rng(0), 0.4
+    problem = Duel(answers=5, strength=0.3)
+    state = problem.begin(rng)
+    game, start = problem.game(state), log_softmax(rng.normal(size=5))
+    share = rate * problem.strength
+    both = [(i, j) for i in range(5) for j in range(5) if i != j]
+    chances = np.exp(start[:, None] + start[None]) * game.preferences
+
+    def slope(loss: INPO, policy: np.ndarray) -> np.ndarray:
+        """The gradient in the logits of a policy."""
+
+        def said(k: int) -> Sample:
+            return Sample([0], [k], {"advantages": [0.0], REFERENCE: [game.reference[k]], ANCHOR: [start[k]]})
+
+        samples = [s for n, (i, j) in enumerate(both) for s in pair(said(i), said(j), n)]
+        found = np.zeros(5)
+        for s in loss.reweigh(samples, [[policy[s.sampled_ids[0]]] for s in samples]):
+            found[s.sampled_ids[0]] += chances[both[s.pair]] * s.streams["advantages"][0]
+        return found
+
+    after = NashMD(rate=rate).step(problem, state | {"policy": start}, rng)["policy"]
+    weighed, plain = MixturePairs(tau=1 / rate, share=share), INPO(tau=1 / rate, share=share)
+    assert np.abs(slope(weighed, after)).max() < 1e-12 < 1e-3 < np.abs(slope(plain, after)).max()
+
+
+def test_nash_md_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
+    kind = ["loss.type=longstride.papers.nash_mp.method:NashMD", "loss.tau=1", "loss.share=0.2"]
+    settings = ["evaluation.strategies=[]", "iterations=3", "evaluation.every=3"]
+    run = train_elsewhere("nash_mp", tmp_path / "md", *kind, *settings)
+    plain = train_elsewhere("nash_mp", tmp_path / "plain", "loss.share=0.2", "loss.every=1", *settings)
+    losses = [[row["loss"] for row in rows_of(of, "train")] for of in (run, plain)]
+    # in the first iteration the start is the sampler, and so is the mixture
+    assert all(row["grad_norm"] > 0 for row in rows_of(run, "train"))
+    assert losses[0][0] == losses[1][0] and losses[0][1] != losses[1][1]
 
 
 def test_an_earlier_self_is_held_on_to_for_a_phase_also_where_the_run_was_stopped_within_it(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ On your own model, tasks and judge of pairs as in `inpo`; `loss.every=1` is mirr
         reward.preference.type=asked_pair reward.preference.judge.type=http_judge \\
         reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
 
-`loss.type=longstride.papers.nash_mp.method:NashMD loss.tau=1` is Nash-MD, whose opponent is the mixture of policy and
+`loss.type=longstride.papers.nash_mp.method:PairedNashMD loss.tau=1` is Nash-MD: its opponent is the mixture of policy and
 start.
 It keeps two further copies of the weights, the start and the earlier self, so adapters (`learner.lora`) cannot be had.
 """

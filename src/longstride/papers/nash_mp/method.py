@@ -1,4 +1,4 @@
-"""The step that Nash-MP is held against, for language models (`NashMD`)."""
+"""The step that Nash-MP is held against, for language models (`PairedNashMD`)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from longstride.methods import INPO, Sample
 from longstride.methods.base import ADVANTAGES, ANCHOR, REFERENCE
 
 
-class NashMD(INPO):
+class PairedNashMD(INPO):
     """`INPO` against the mixture in place of the sampler: a pair weighs as often as the geometric mixture of the start and
     the sampler would have drawn it, in the mean over the pairs of a step 1. Its minimum is the mixture times
     exp(P(y > mixture) / tau), the step of Nash-MD (Munos et al., arXiv 2312.00886, section 6).

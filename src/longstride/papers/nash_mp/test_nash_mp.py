@@ -17,7 +17,7 @@ from longstride.methods import INPO, Sample
 from longstride.methods.base import ANCHOR, REFERENCE
 from longstride.methods.preferences import mixed, pair
 from longstride.papers.nash_mp.exact import MirrorDescentPlay, NashMD, NashMP, proximal
-from longstride.papers.nash_mp.method import NashMD as MixturePairs
+from longstride.papers.nash_mp.method import PairedNashMD
 from longstride.papers.nash_mp.recipe import RECIPE
 from longstride.rewards import InTurn
 from longstride.run.tournament import tournament
@@ -127,12 +127,12 @@ def test_pairs_that_weigh_as_the_mixture_draws_them_lead_to_the_step_of_nash_md(
         return found
 
     after = NashMD(rate=rate).step(problem, state | {"policy": start}, rng)["policy"]
-    weighed, plain = MixturePairs(tau=1 / rate, share=share), INPO(tau=1 / rate, share=share)
+    weighed, plain = PairedNashMD(tau=1 / rate, share=share), INPO(tau=1 / rate, share=share)
     assert np.abs(slope(weighed, after)).max() < 1e-12 < 1e-3 < np.abs(slope(plain, after)).max()
 
 
 def test_nash_md_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
-    kind = ["loss.type=longstride.papers.nash_mp.method:NashMD", "loss.tau=1", "loss.share=0.2"]
+    kind = ["loss.type=longstride.papers.nash_mp.method:PairedNashMD", "loss.tau=1", "loss.share=0.2"]
     settings = ["evaluation.strategies=[]", "iterations=3", "evaluation.every=3"]
     run = train_elsewhere("nash_mp", tmp_path / "md", *kind, *settings)
     plain = train_elsewhere("nash_mp", tmp_path / "plain", "loss.share=0.2", "loss.every=1", *settings)

@@ -29,7 +29,7 @@ from longstride.run.judges import TrainedJudge
 from longstride.strategies import Strategy
 from longstride.strategies.best_of import BestOf
 from longstride.strategies.scored import Scored
-from longstride.strategies.searched import Asked
+from longstride.strategies.searched import Asked, Guide
 
 WORDS = "start mod 7 ; + - * Is the answer correct ? task : Give your reasons , then say Verdict and one of yes no"
 SAYS = {"<agent>": {"so": 1.0}, "so": {"Verdict": 1.0}, "Verdict": {":": 1.0}, ":": {"yes": 0.8, "no": 0.2}}
@@ -118,7 +118,8 @@ def test_a_text_stands_for_a_trained_judge_wherever_one_is_asked(judge: Path) ->
     strategy = build(Strategy, {"type": "best_of", "by": {"type": "scored", "judge": name}})
     assert strategy == BestOf(by=Scored(scorer=Generative(), judge=run))
     assert strategy.name == "best_of_4_by_generative_1_run_judge_turn"
-    assert Asked(scorer=Generative(), judge=run).name == "generative_1_run_judge"
+    guide = build(Guide, {"type": "asked", "scorer": {"type": "generative"}, "judge": name})
+    assert guide == Asked(scorer=Generative(), judge=run) and guide.name == "generative_1_run_judge"
 
 
 def test_a_strategy_counts_the_tokens_of_its_judge(judge: Path) -> None:

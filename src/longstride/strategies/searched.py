@@ -28,7 +28,7 @@ from longstride.core.seeds import derive
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles.modular import Chain, ModularChain
 from longstride.envs.text import MARK, STEP_END
-from longstride.rewards.scorers import Judge, Score, Scorer, score
+from longstride.rewards.scorers import AnyJudge, Score, Scorer, score
 from longstride.rewards.simulated import StepScorer
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import LanguagePlayer, Player, with_ids
@@ -173,8 +173,8 @@ class Asked(Guide):
 
     scorer: Scorer
     """Says how good it is."""
-    judge: Judge | None = None
-    """Who is asked; the policy itself where left out."""
+    judge: AnyJudge | None = None
+    """Who is asked; a text is a run folder, a model's folder, or a name. The policy itself where left out."""
 
     @property
     def name(self) -> str:

@@ -21,6 +21,11 @@ tasks themselves or, from four answers that are counted, as a guide sees it, and
 your own: `longstride eval compute_optimal model=MODEL tasks.type=SOURCE`, and `evaluation.strategies` for what there
 is to choose from; `longstride advise RUN` fits curves instead.
 
+A search may go by any scorer that was trained, a head or a judge, as one of these strategies (docs/guides/scorers.md):
+
+    {type="searched", search={type="beam", n=8}, guide={type="asked", scorer={type="taught_probe", model="MODEL"}}}
+    {type="searched", search={type="beam", n=8}, guide={type="asked", scorer={type="generative"}, judge="RUN"}}
+
 Deviations: the exact problem has a world instead of a language model; where levels are known nothing is spent on
 finding out about them; revisions are `revise`'s, and the comparison with a larger model at equal FLOPs is left out.
 Lookahead was tried in that world and was best at no level.

@@ -1,5 +1,6 @@
 """Compute-optimal strategies: what is chosen on one fold is tested on the other, and counted as it was played."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,27 @@ def test_a_model_and_tasks_of_ones_own_have_a_strategy_chosen_by_settings_alone(
     assert set(known["chosen"]) <= {0, 1, 2} and np.mean(known["tried_tokens"]) > np.mean(known["total_tokens"])
     # two answers of up to three tokens more
     assert 2 <= np.mean(predicted["tried_tokens"]) - np.mean(known["tried_tokens"]) <= 6
+
+
+def test_a_strategy_is_chosen_under_scorers_that_were_trained_by_settings_alone(tmp_path: Path) -> None:
+    """A head that is fitted to a file, and a model that judges, each leads a beam."""
+    rows = [
+        {"task": f"red {k}", "solution": word, "right": word == "lamp"} for k in range(9) for word in ("lamp", "no")
+    ]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    learned = f'{{type="judgements", path="{tmp_path / "own.jsonl"}"}}'
+    head = f'{{type="asked", scorer={{type="taught_probe", model="{tmp_path / "model"}", solutions={learned}}}}}'
+    judge = f'{{type="asked", scorer={{type="generative", reasons=2}}, judge="{tmp_path / "model"}"}}'
+    beams = [
+        f'{{type="searched", mark="red", search={{type="beam", n=2, width=2}}, guide={of}}}' for of in (head, judge)
+    ]
+    run = train_elsewhere(
+        "compute_optimal",
+        tmp_path,
+        f'evaluation.strategies=[{{type="chosen", strategies=[{{type="direct"}}, {", ".join(beams)}]}}]',
+    )
+    (row,) = [row["measures"] for row in rows_of(run, "eval") if row["iteration"] == 2]
+    assert set(row["chosen"]) <= {0, 1, 2} and np.mean(row["tried_tokens"]) > 20 * np.mean(row["spent_tokens"])
 
 
 def test_the_claim_can_be_frozen() -> None:

@@ -61,7 +61,7 @@ CLAIM = Claim(
         "problem.discount": Between(low=0.8, high=0.95),
     },
     grid={
-        "method.weight": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        "method.weight": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
         "method.lr": (0.01, 0.03, 0.1, 0.3, 1.0),
     },
     tuned_by="value",

@@ -110,6 +110,7 @@ class Ascent(ExactMethod[Designs]):
             "span": data.span,
             "iteration": np.zeros((), int),
             "designs": best,
+            "point": self.encode(nets, _tensor(best)).detach().numpy(),
             **flat.arrays(nets),
         }
 
@@ -119,8 +120,8 @@ class Ascent(ExactMethod[Designs]):
             self._train(nets, state, rng)
         else:
             if state["iteration"] == self.fit:
-                state["designs"] = self.encode(nets, _tensor(state["designs"])).detach().numpy()
-            state["designs"] = self.climb(nets, _tensor(state["designs"]), 1).numpy()
+                state["point"] = self.encode(nets, _tensor(state["designs"])).detach().numpy()
+            state["point"] = self.climb(nets, _tensor(state["point"]), 1).numpy()
         state["iteration"] = state["iteration"] + 1
         return state
 
@@ -128,7 +129,7 @@ class Ascent(ExactMethod[Designs]):
         nets, y = self._nets(problem, state), state["y"]
         climbing = state["iteration"] > self.fit
         with torch.no_grad():
-            point = _tensor(state["designs"]) if climbing else self.encode(nets, _tensor(state["designs"]))
+            point = _tensor(state["point"]) if climbing else self.encode(nets, _tensor(state["designs"]))
             designs = self.decode(nets, point).double().numpy() if climbing else state["designs"]
             predicted = self.predict(nets, point).double().numpy() * y.std() + y.mean()
         return {"designs": designs, "predicted": predicted, "span": state["span"]}

@@ -49,7 +49,7 @@ CLAIM = Claim(
     # the verifier names any step whatever
     control=Ordering(relations=("told_any > blind by 0.03",)),
     reported=Ordering(relations=(f"told > blind in {SolvedWithin().name}", "told > no_subgoals")),
-    seeds=tuple(range(380, 388)),
+    seeds=tuple(range(380, 389)),
     tuning_seeds=(950, 951),
     grid={"learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
     tuning={"iterations": 6},

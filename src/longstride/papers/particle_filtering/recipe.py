@@ -75,3 +75,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901),
     seeds=tuple(range(1100, 1108)),
 )
+
+FINDING = (
+    "For as many tokens (218 and 211) particles find 0.924 and a beam 0.883 (+0.041 [0.025, 0.057]): more, and whether by 0.03 "
+    "eight seeds do not say. They do only when drawn sharply, at a temperature of 0.06, between 0.015 and 0.12; at 1, where the "
+    "scorer is taken at its word, they were at 0.75 on the tuning seeds. That the lead grows as a scorer errs is not so: under one "
+    "that sees with noise a beam of four is ahead, by 0.00, 0.01 and 0.02 as the noise grows. A weighted vote finds 0.40."
+)

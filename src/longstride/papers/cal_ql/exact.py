@@ -69,3 +69,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),
 )
+
+FINDING = (
+    "Values of CQL are below those of the data's policy in 0.96 of the states, calibrated ones in 0.02 (+0.95 [0.91, 0.98]), in "
+    "all 24 worlds; with 120 features the difference is 0.86, in a table 0.01. What follows from it is another matter: at the "
+    "weights that were best the policy of CQL earns 0.14 more [0.08, 0.21], and its first steps online cost no more than those "
+    "of the calibrated one (0.024 and 0.032)."
+)

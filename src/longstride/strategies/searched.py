@@ -232,15 +232,29 @@ class Searched(Strategy):
         if self.mark:
             whole = with_ids(player, f"strategy {self.name} extends what a language model said")
             marks = whole.chat.endings(self.mark)
-        tasks = [self._begun(plan) for plan in plans]
+        tasks = [self.begun(plan) for plan in plans]
         with player.keeping() if isinstance(player, LanguagePlayer) else nullcontext():
-            while live := [task for task in tasks if task.wanted]:
+            while live := (yield from self.under_way(tasks)):
                 yield from self._step(live, marks, player)
         return [self.ended(task) for task in tasks]
 
-    def _begun(self, plan: Plan) -> SearchTask:
-        searching = self.search.run(Partial(None), np.random.default_rng(derive(plan.seed, "search", plan.ordinal)))
+    def begun(self, plan: Plan) -> SearchTask:
+        """The search of a task, before its first step."""
+        searching = self.searching(plan, Partial(None))
         return SearchTask(plan, searching, next(searching))
+
+    def searching(self, plan: Plan, root: Partial, *stage: int) -> Searching:
+        """A search from a partial that is not finished. Where a task is searched in several stages, their numbers tell
+        apart what is random in them."""
+        return self.search.run(root, np.random.default_rng(derive(plan.seed, "search", plan.ordinal, *stage)))
+
+    def under_way(
+        self, tasks: Sequence[SearchTask]
+    ) -> Generator[Sequence[Plan], list[Trajectory], Sequence[SearchTask]]:
+        """Those whose search goes on, asked before each step of all of them; what is played between two steps is
+        played here."""
+        yield from ()
+        return [task for task in tasks if task.wanted]
 
     def _step(
         self, tasks: Sequence[SearchTask], marks: tuple[tuple[int, ...], ...], player: Player

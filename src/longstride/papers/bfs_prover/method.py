@@ -3,7 +3,7 @@ these to the next.
 
 What always holds: what was reached is kept, and never searched again; a planner that says nothing of use, or fails,
 leaves the search as it would have been without it, token for token; what it says is not trusted: so many lines of so
-many characters are read, and nothing of them is shown to the policy. All tokens of planner, guide and searches are
+many characters are read, and nothing of them is shown to the policy as it acts. All tokens of planner, guide and searches are
 counted. Plans and searches of all tasks go step by step together.
 """
 
@@ -72,7 +72,7 @@ def _plain(text: str, mark: str = "") -> str:
     return _SYMBOL.sub(r"\1", normalise(text.replace(mark, " ") if mark else text))
 
 
-class Planned(Searched):
+class SubGoals(Searched):
     """Looks for a solution by way of sub-goals (BFS-Prover-V2, arXiv 2509.06493, multi-agent tree search): a planner is
     asked for them, the search goes to the first, from the best beginning that reached it to the second, and from the
     last one to the answer. A search that spends all it may before it reaches its sub-goal ends, and the planner is asked
@@ -82,7 +82,8 @@ class Planned(Searched):
     end aside), or, where steps are turns, the observation that the last turn saw: what a turn led to is seen with the
     turn after it. That is all a world of text can check that has no verifier for a part of a solution; a planner that
     names what is said in any case is believed. A solution that ends before the last sub-goal was reached does not
-    count, but for one that a `checked` guide verified, which ends the search.
+    count, but for one that a `checked` guide verified, which ends the search. The policy is not told the sub-goal, so what
+    it says does not depend on the plan: the plan says from where it goes on.
 
     What each sub-goal may cost is what `search` may. Measures: `sub_goals` that were named, `reached` ones, `replans`,
     and `planner_tokens`, sampled and read (as its server counts them, behind a chat API), which are in `spent_tokens` and
@@ -110,10 +111,10 @@ class Planned(Searched):
         )
         asked = "" if self.prompt == PROMPT else f"_asked_{crc32(self.prompt.encode()):08x}"
         more = settings_in(self, "search", "guide", "mark", "planner", "prompt")
-        return f"planned{who and f'_by_{who}'}{asked}{more}_{super().name}"
+        return f"sub_goals{who and f'_by_{who}'}{asked}{more}_{super().name}"
 
     def wrap(self, env: Env) -> Env:
-        return _PlannedEnv(env)
+        return _AskedEnv(env)
 
     def players(self, player: Player, load: Load) -> Player:
         """The policy, and the planner beside it where that is another model, which samples as the policy does.
@@ -139,15 +140,15 @@ class Planned(Searched):
         with closing(player):
             return (yield from super().run(plans, player.policy))
 
-    def begun(self, plan: Plan) -> "PlannedTask":
+    def begun(self, plan: Plan) -> "SubGoalTask":
         """A task whose planner is to be asked."""
-        return PlannedTask(plan, self.searching(plan, Partial(None)), ())
+        return SubGoalTask(plan, self.searching(plan, Partial(None)), ())
 
     def under_way(
         self, tasks: Sequence[SearchTask]
     ) -> Generator[Sequence[Plan], list[Trajectory], Sequence[SearchTask]]:
         """Asks the planner of those that need it, and begins the search for what is next."""
-        ready = [task for task in tasks if isinstance(task, PlannedTask) and not (task.wanted or task.over)]
+        ready = [task for task in tasks if isinstance(task, SubGoalTask) and not (task.wanted or task.over)]
         for task in ready:
             self._close(task)
         if asking := [task for task in ready if task.asks]:
@@ -163,7 +164,7 @@ class Planned(Searched):
                 task.stages += 1
         return (yield from super().under_way(tasks))
 
-    def _towards(self, task: "PlannedTask", searching: Searching) -> Searching:
+    def _towards(self, task: "SubGoalTask", searching: Searching) -> Searching:
         """A search that ends in the step in which the next sub-goal is reached, with what reached it, the best one
         first; with nothing where it came to its own end before."""
         wanted = next(searching)
@@ -177,7 +178,7 @@ class Planned(Searched):
             except StopIteration:
                 return []
 
-    def _passes(self, task: "PlannedTask", p: Partial) -> bool:
+    def _passes(self, task: "SubGoalTask", p: Partial) -> bool:
         """Whether a partial reached the next sub-goal. What is finished cannot be gone on from: it has to have reached
         the last one, or to be verified."""
         if p.failed:
@@ -186,7 +187,7 @@ class Planned(Searched):
             return True
         return (not p.done or len(task.goals) == 1) and task.reaches(self._seen(p.state))
 
-    def _close(self, task: "PlannedTask") -> None:
+    def _close(self, task: "SubGoalTask") -> None:
         """What a search that ended came to. Before the first one the planner is to be asked."""
         if not task.stages:
             return
@@ -201,7 +202,7 @@ class Planned(Searched):
         else:
             task.goals = []
 
-    def _question(self, task: "PlannedTask") -> Plan:
+    def _question(self, task: "SubGoalTask") -> Plan:
         plan = task.plan
         lines = [self.prompt]
         if task.asked:
@@ -215,7 +216,7 @@ class Planned(Searched):
         ordinal = (plan.ordinal + 1) * APART + ASKING + task.asked
         return replace(plan, task=told, ordinal=ordinal, budget=budget, role=HANDED)
 
-    def _hear(self, task: "PlannedTask", reply: Trajectory) -> None:
+    def _hear(self, task: "SubGoalTask", reply: Trajectory) -> None:
         """Takes the planner's sub-goals in the place of what was left of the plan before."""
         said = reply.turns[-1].text if reply.turns and not reply.stop.failed else ""
         named = [goal for goal in sub_goals_in(said, self.most, self.mark) if goal not in task.reached]
@@ -243,7 +244,7 @@ class Planned(Searched):
 
     def ended(self, task: SearchTask) -> EvalEpisode:
         found = super().ended(task)
-        assert isinstance(task, PlannedTask)
+        assert isinstance(task, SubGoalTask)
         measures = {
             "sub_goals": task.named,
             "reached": len(task.reached),
@@ -254,7 +255,7 @@ class Planned(Searched):
 
 
 @dataclass(eq=False, slots=True)
-class PlannedTask(SearchTask):
+class SubGoalTask(SearchTask):
     """A task on its way from sub-goal to sub-goal."""
 
     root: Partial = Partial(None)
@@ -289,7 +290,7 @@ class PlannedTask(SearchTask):
             self.reached.append(self.goals.pop(0))
 
 
-class _PlannedEnv:
+class _AskedEnv:
     """The world as it is, but where a planner is asked: there the first page ends with the question, and what is said
     does nothing."""
 

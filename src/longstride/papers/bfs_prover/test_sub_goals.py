@@ -18,7 +18,7 @@ from longstride.engines.local import LocalEngine
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.envs.puzzles.modular import Chain, ModularChain
 from longstride.models.load import load_policy
-from longstride.papers.bfs_prover.method import LONGEST, PROMPT, Planned, PlannedTask, sub_goals_in
+from longstride.papers.bfs_prover.method import LONGEST, PROMPT, SubGoals, SubGoalTask, sub_goals_in
 from longstride.papers.grpo import recipe as grpo
 from longstride.rewards.scorers import Score
 from longstride.rollout import Plan, ScriptedPlayer
@@ -116,8 +116,8 @@ def right(episode: Episode) -> str:
     )
 
 
-def planned(search: Search = SEARCH, **settings: Any) -> Planned:
-    return Planned(search=search, guide=Blind(), mark="", **settings)
+def planned(search: Search = SEARCH, **settings: Any) -> SubGoals:
+    return SubGoals(search=search, guide=Blind(), mark="", **settings)
 
 
 def test_a_plan_leads_where_a_search_of_the_same_cost_does_not() -> None:
@@ -125,7 +125,7 @@ def test_a_plan_leads_where_a_search_of_the_same_cost_does_not() -> None:
     cost = measured(led, "spent_tokens")
     plain = Bench().play(Searched(search=SEARCH.replace(expansions=20), guide=Blind(), mark=""))
     assert all(v >= c for v, c in zip(measured(plain, "spent_tokens"), cost, strict=True))
-    assert led.summary["success"] == 1 and plain.summary["success"] < 0.5
+    assert led.summary["success"] == 1 and plain.summary["success"] == 0
     assert measured(led, "reached") == [4] * 6 and sum(n == 0 for n in measured(led, "replans")) >= 5
 
 
@@ -202,7 +202,7 @@ def test_of_a_reply_so_many_short_lines_are_read() -> None:
     [("x=1", "so x=1, y=2"), ("x=1", "x=1"), ("(a.*b", "is (a.*b)"), ("1", "is 1."), ("go north", "go north")],
 )
 def test_a_sub_goal_is_looked_for_as_whole_words_and_numbers(goal: str, seen: str) -> None:
-    task = PlannedTask(Plan(LOCKS[0], 0, 0, Budget()), driven_by_nobody(), (), goals=[goal])
+    task = SubGoalTask(Plan(LOCKS[0], 0, 0, Budget()), driven_by_nobody(), (), goals=[goal])
     assert task.reaches(seen)
     assert not any(task.reaches(f"{before}{goal}{after}") for before, after in (("a", ""), ("", "0"), ("", "s")))
     number = replace(task, goals=["1"])
@@ -261,7 +261,7 @@ def test_with_a_model_that_plans_for_itself_all_that_is_sampled_is_counted() -> 
     recipe = grpo.RECIPE.replace(tasks=ModularChain())
     engine = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
     player = language_player(policy, recipe, engine, testing=True)
-    strategy = Planned(search=BestFirst(expansions=4, width=2), guide=Confidence(), reply_tokens=40)
+    strategy = SubGoals(search=BestFirst(expansions=4, width=2), guide=Confidence(), reply_tokens=40)
     found = evaluate_player(player, recipe, tasks, strategy)
     assert engine.tokens_out == sum(measured(found, "spent_tokens"))
     assert sum(measured(found, "sub_goals")) > 0 and all(n > 0 for n in measured(found, "planner_tokens"))
@@ -279,7 +279,7 @@ def test_another_model_plans_here_or_behind_a_chat_api(server: ChatServer, monke
     policy, task = load_policy("base-puzzles"), ModularChain(lengths=(3, 3, 3)).held_out(1)[0]
     recipe = grpo.RECIPE.replace(tasks=ModularChain())
     loaded: list[str] = []
-    strategy = Planned(search=BestFirst(expansions=8, width=8), guide=Oracle(), planner="other", reply_tokens=20)
+    strategy = SubGoals(search=BestFirst(expansions=8, width=8), guide=Oracle(), planner="other", reply_tokens=20)
     player = language_player(policy, recipe, testing=True)
     found = evaluate_player(player, recipe, [task], strategy, loading=lambda name: loaded.append(name) or policy)
     assert loaded == ["other"] and measured(found, "planner_tokens")[0] > 0
@@ -308,7 +308,7 @@ def test_a_planner_that_fails_or_has_no_room_leaves_the_plain_search() -> None:
 
 
 def test_it_is_made_by_settings_alone_and_names_differ() -> None:
-    name = "longstride.papers.bfs_prover.method:Planned"
+    name = "longstride.papers.bfs_prover.method:SubGoals"
     one, other, behind = strategies(
         [
             [name],
@@ -316,7 +316,7 @@ def test_it_is_made_by_settings_alone_and_names_differ() -> None:
             [name, "planner.url=http://127.0.0.1:1/v1", "planner.name=m", "mark="],
         ]
     )
-    assert isinstance(other, Planned) and other.planner == "runs/abler" and isinstance(other.search, Beam)
-    assert one.name == "planned_best_first_16_by_score_guided_by_path_likelihood_0.5"
-    assert other.name.startswith("planned_by_abler_asked_") and "_1_replans_beam_" in other.name
-    assert behind.name.startswith("planned_by_m_") and len({one.name, other.name, behind.name}) == 3
+    assert isinstance(other, SubGoals) and other.planner == "runs/abler" and isinstance(other.search, Beam)
+    assert one.name == "sub_goals_best_first_16_by_score_guided_by_path_likelihood_0.5"
+    assert other.name.startswith("sub_goals_by_abler_asked_") and "_1_replans_beam_" in other.name
+    assert behind.name.startswith("sub_goals_by_m_") and len({one.name, other.name, behind.name}) == 3

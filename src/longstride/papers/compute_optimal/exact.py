@@ -127,3 +127,10 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),
 )
+
+FINDING = (
+    "A strategy for each difficulty is worth 0.009 [-0.002, 0.022] at equal tokens (0.397 and 0.388), and the margin of 0.03 in "
+    "25 % of 24 worlds [12, 45]. The lead does rise with how far difficulties lie apart, from -0.016 where there is one, and "
+    "three eighths of the worlds hold where the scorer sees best or tasks are easiest. With difficulty predicted from half of "
+    "the tokens, and these counted, it costs 0.057 [0.030, 0.084]."
+)

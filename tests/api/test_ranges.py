@@ -65,7 +65,8 @@ def components() -> list[type[Component]]:
     for module in pkgutil.walk_packages(longstride.__path__, "longstride."):
         if not SKIPPED.search(module.name):
             importlib.import_module(module.name)
-    return [c for c in below(Component) if not isabstract(c) and c.__module__.startswith("longstride.")]
+    ours = (c for c in below(Component) if c.__module__.startswith("longstride.") and ".test_" not in c.__module__)
+    return [c for c in ours if not isabstract(c)]
 
 
 def below(cls: type[Component]) -> Iterator[type[Component]]:

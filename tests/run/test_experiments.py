@@ -233,6 +233,7 @@ def test_the_report_of_a_control_run_shows_what_there_is_and_nothing_of_language
     assert titles == [
         "Success",
         "Returns of the offline data",
+        "Where the offline data are",
         "Ways before training",
         "Ways after",
         "Horizon and length",
@@ -240,6 +241,7 @@ def test_the_report_of_a_control_run_shows_what_there_is_and_nothing_of_language
         "Time-outs",
         "Loss",
         "Values",
+        "Values along shortest ways",
     ]
     tasks = next(figure for figure in data["figures"] if figure["title"] == "Success by task")
     assert [s["name"] for s in tasks["series"]] == [f"umaze-{k}" for k in range(1, 6)]

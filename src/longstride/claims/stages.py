@@ -88,8 +88,8 @@ def hours(claim: Claim) -> float:
     """
     loads = stages(claim).values()
     sides = dict.fromkeys(side.partition("@")[0] for of in claim.expected.parsed for side in (of.better, of.worse))
-    once, each, judged = map(sum, zip(*(_seconds(claim, arm) for arm in sides), strict=True))
-    seconds = sum(load.runs * once + load.iterations * each + load.evaluations * judged for load in loads)
+    once, each, evaluation = map(sum, zip(*(_seconds(claim, arm) for arm in sides), strict=True))
+    seconds = sum(load.runs * once + load.iterations * each + load.evaluations * evaluation for load in loads)
     return seconds / len(sides) / 3600
 
 
@@ -103,15 +103,15 @@ def _seconds(claim: Claim, arm: str) -> tuple[float, float, float]:
         run.train(Path(folder) / "run", Silent())
         took, lasted = sum(os.times()[:4]) - start, time.perf_counter() - began
         rows = [row for row in read_rows(Path(folder) / "run" / "metrics.jsonl") if "seconds" in row]
-    passed = [(a["kind"], b["kind"], b["seconds"] - a["seconds"]) for a, b in pairwise(rows)]
-    training = [seconds for _, kind, seconds in passed if kind == "train"]
+    spans = [(b["kind"], b["seconds"] - a["seconds"]) for a, b in pairwise(rows)]
+    training = [seconds for kind, seconds in spans if kind == "train"]
     if not training:
         return len(runs) * took, 0.0, 0.0
-    last = max(k for k, (_, kind, _) in enumerate(passed) if kind == "train")
-    judged = sum(seconds for _, kind, seconds in passed[last + 1 :] if kind == "eval")
+    last = max(k for k, (kind, _) in enumerate(spans) if kind == "train")
+    evaluation = sum(seconds for kind, seconds in spans[last + 1 :] if kind == "eval")
     speed = took / lasted
-    once = max(0.0, lasted - sum(training) - _evaluations(run) * judged)
-    return len(runs) * speed * once, speed * fmean(training), speed * judged
+    once = max(0.0, lasted - sum(training) - _evaluations(run) * evaluation)
+    return len(runs) * speed * once, speed * fmean(training), speed * evaluation
 
 
 def _once(run: Experiment) -> Experiment:

@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure
@@ -36,6 +36,7 @@ from longstride.strategies.searched import Confidence, Guide, next_step, unfinis
 
 HANDED = "handed_over"
 """Role of what the other model does."""
+P = TypeVar("P", bound=Player)
 
 
 class StepTaken(NamedTuple):
@@ -110,7 +111,7 @@ class HandsOver(Strategy):
         with closing(player), player.policy.keeping(), kept:
             return (yield from self.shared(plans, player))
 
-    def shared(self, plans: Sequence[Plan], player: "Pair") -> EvalPlan:
+    def shared(self, plans: Sequence[Plan], player: "Pair[LanguagePlayer]") -> EvalPlan:
         """`run`, after which the player goes on playing."""
         marks = player.policy.chat.endings(self.mark) if self.each == "step" else ()
         tasks = [UnderWay(plan) for plan in plans]
@@ -119,7 +120,7 @@ class HandsOver(Strategy):
         return [self._ended(task) for task in tasks]
 
     def _step(
-        self, tasks: Sequence["UnderWay"], marks: tuple[tuple[int, ...], ...], player: "Pair"
+        self, tasks: Sequence["UnderWay"], marks: tuple[tuple[int, ...], ...], player: "Pair[LanguagePlayer]"
     ) -> Generator[Sequence[Plan], list[Trajectory], None]:
         """Lets the policy try one step of each, and the other model what it is in doubt of."""
         tries = yield [self._next(task, marks) for task in tasks]
@@ -144,7 +145,9 @@ class HandsOver(Strategy):
                 task.so_far = t if score is not None else _unjudged(t)
                 task.taken[-1] = task.taken[-1]._replace(score=score or 0.0)
 
-    def _scored(self, tasks: Sequence["UnderWay"], came: Sequence[Trajectory], player: "Pair") -> list[float | None]:
+    def _scored(
+        self, tasks: Sequence["UnderWay"], came: Sequence[Trajectory], player: "Pair[LanguagePlayer]"
+    ) -> list[float | None]:
         """What the guide says of each, and what that takes; None of what failed or could not be judged."""
         scores = iter(self.guide([t for t in came if not t.stop.failed], player.policy))
         found: list[float | None] = []
@@ -219,7 +222,7 @@ class UnderWay:
         return self.so_far is None or unfinished(self.plan, self.so_far)
 
 
-class Pair:
+class Pair(Generic[P]):
     """A player that gives what is handed over to another one.
 
     Args:
@@ -230,9 +233,7 @@ class Pair:
 
     parts = 1
 
-    def __init__(
-        self, policy: LanguagePlayer, other: LanguagePlayer | ChatPlayer, engine: Engine | None = None
-    ) -> None:
+    def __init__(self, policy: P, other: LanguagePlayer | ChatPlayer, engine: Engine | None = None) -> None:
         self.policy, self.other, self.engine = policy, other, engine
 
     def close(self) -> None:

@@ -102,6 +102,7 @@ class GaussianBandit(Bandit):
     """The mean that each arm pays (`chances`), around which it does."""
 
     deviation: Weight
+    """Of what an arm pays."""
 
     def start(self, rng: random.Random) -> Life:
         return PullingAround(self, rng)

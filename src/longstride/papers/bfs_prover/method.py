@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from zlib import crc32
 
 from longstride.core.content import text_in, with_lines
@@ -125,14 +125,13 @@ class SubGoals(Searched):
         if self.planner is None:
             return player
         sampling = player.sampling if isinstance(player, LanguagePlayer | ChatPlayer) else Sampling()
-        policy = cast(Any, player)  # a pair serves any policy; it is `Delegate` that needs ids
         if isinstance(self.planner, ChatAPI):
             from longstride.models.chat import ChatConfig
 
-            return Pair(policy, ChatPlayer(self.planner, ChatConfig(), FullHistory(), sampling))
+            return Pair(player, ChatPlayer(self.planner, ChatConfig(), FullHistory(), sampling))
         other = load(self.planner)
         engine = Local().make(other, 0, [sampling])
-        return Pair(policy, LanguagePlayer(engine, other.chat, FullHistory(), sampling), engine)
+        return Pair(player, LanguagePlayer(engine, other.chat, FullHistory(), sampling), engine)
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         if not isinstance(player, Pair):

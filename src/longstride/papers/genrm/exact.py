@@ -162,7 +162,7 @@ CLAIM = Claim(
 
 FINDING = (
     "Best of many by 32 reasoned votes is right in 0.90, by a head in 0.63 (+0.27 [0.18, 0.35]), and by the margin in 57 % of "
-    "the worlds [42, 71]. It turns with how many kinds of lines there are: below 12 it holds in one of seven worlds, above 26 "
-    "in all, since a head has to have seen a line and a reasoner checks it. The lead does not rise step by step with what is "
+    "the worlds [42, 71]. It turns with how many kinds of lines there are: up to 12 it holds in one of seven worlds, from 27 "
+    "on in all. The lead does not rise step by step with what is "
     "left out of learning (0.12, 0.11, 0.27). Votes are worth much: 0.69 with one, 0.82 with four."
 )

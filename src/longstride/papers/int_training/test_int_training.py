@@ -71,12 +71,15 @@ class Absent(Judge):
         return [JudgeFailure("nobody there") for _ in questions]
 
 
+HALVED = Interventions(iterations=1, continuations=2)
+
+
 def search(
     said: str,
     solves: Sequence[bool],
     iteration: int = 1,
     given: int = 0,
-    sampler: Interventions = Interventions(iterations=1, continuations=2),  # noqa: B008 (it never changes)
+    sampler: Interventions = HALVED,
 ) -> tuple[list[list[Plan]], list[Trajectory]]:
     """Plans by stage and episodes of one group whose first member says `said`, which begins with so many ids that were
     `given`, and fails, and whose second one solves the task where `solves[0]`; from a beginning of n right steps one of two continuations solves it where `solves[n]`."""

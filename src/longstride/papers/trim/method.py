@@ -21,7 +21,7 @@ from longstride.core.seeds import derive, stream
 from longstride.exact.worlds.routing import GRID, planned, seen
 from longstride.rewards.probe import LinearHead
 from longstride.rollout.episode import Plan
-from longstride.rollout.players import Player, with_ids
+from longstride.rollout.players import LanguagePlayer, Player, with_ids
 from longstride.run.recipe import Recipe
 from longstride.strategies.base import EvalEpisode, EvalPlan, Load
 from longstride.strategies.chosen import folded
@@ -264,7 +264,7 @@ class LearnedSteps(RoutedSteps):
     def name(self) -> str:
         return f"{super().name}_after_{self.rounds}_rounds_at_{self.rate:g}"
 
-    def shared(self, plans: Sequence[Plan], player: Pair) -> EvalPlan:
+    def shared(self, plans: Sequence[Plan], player: Pair[LanguagePlayer]) -> EvalPlan:
         found: dict[int, EvalEpisode] = {}
         halves = folded([plan.group for plan in plans], [0] * len(plans))
         for half in (0, 1):

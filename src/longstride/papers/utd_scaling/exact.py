@@ -158,7 +158,7 @@ CLAIM = Claim(
 
 FINDING = (
     "A limit helps in half of the worlds [31, 69]: accuracies of 0.785 and 0.726 (+0.059 [-0.010, 0.123]). At thresholds "
-    "between 0.20 and 0.28 it leads in seven of eight worlds, below and above in five of sixteen. The dose does not rise: "
+    "between 0.20 and 0.28 it leads by the margin in seven of eight worlds, below and above in five of sixteen. The dose does not rise: "
     "where the replay holds half of the states the line, fitted to its last two points, predicts better by 0.13. What the "
     "limit has is its band, which holds the outcome in all worlds; the line's does in 4 %."
 )

@@ -39,7 +39,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("most_moorl > most_mixed by 0.05",)),
     dose=tuple(f"{of}_moorl > {of}_mixed" for of in _POOR),
     worlds={"tasks.episodes": Between(low=20, high=200, log=True), "tasks.noise": Between(low=0.3, high=0.8)},
-    grid={"agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2)},
+    grid={"agent.critic_lr": (4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2, 4e-2, 1e-1)},
     tuning_seeds=(950, 951),
     seeds=tuple(range(600, 616)),
     cost="iterations",

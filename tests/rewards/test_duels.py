@@ -9,7 +9,7 @@ from helpers import make_trajectory, make_turn
 from longstride.core.component import build
 from longstride.core.errors import JudgeFailure
 from longstride.core.trajectory import DUELS, Trajectory
-from longstride.rewards import AskedPair, ByReward, Duels, Generative, InTurn, Judge, Preference, Reward
+from longstride.rewards import AgainstRivals, AskedPair, ByReward, Duels, Generative, InTurn, Judge, Preference, Reward
 from longstride.rewards.scorers import Answered, Question, Reply
 
 
@@ -106,6 +106,17 @@ def test_labels_are_drawn_once_by_their_chances_and_are_the_same_for_both_sides(
         assert reward.compare(group) == [first, second]
         won += int(first.reward)
     assert 160 < won < 198  # 180 of 200, four deviations of 4.2
+
+
+def test_an_episode_earns_the_share_of_its_rivals_that_it_is_preferred_to() -> None:
+    group = answers("3", "4", "5", "4")
+    for t in group[2:]:
+        t.role = "earlier"
+    verdicts = AgainstRivals(preference=InTurn(), labels=False).compare(group)
+    assert [v.reward for v in verdicts] == pytest.approx([(0.9 + 0.1) / 2, (0.1 + 0.5) / 2, (0.1 + 0.9) / 2, 1.4 / 2])
+    assert verdicts[0].evidence[DUELS] == pytest.approx({"2": 0.9, "3": 0.1}), "none with the policy's own"
+    alone = AgainstRivals(preference=InTurn()).compare(answers("3", "4", "5", "4"))
+    assert [v.reward for v in alone] == [0.5] * 4
 
 
 def test_a_duel_that_was_not_judged_counts_for_nobody_and_turns_keep_what_they_earned() -> None:

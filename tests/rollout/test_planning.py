@@ -45,6 +45,7 @@ from longstride.rollout import (
     Pool,
     ScriptedPlayer,
     Trial,
+    WithRivals,
 )
 from longstride.rollout.planning import at_once
 from longstride.rollout.playback import play_back
@@ -134,6 +135,15 @@ def test_dynamic_sampling_refills_until_enough_groups_are_mixed():
     )
     assert [len(stage) for stage in plans] == [8, 4, 4]
     assert [t.ordinal for t in episodes] == list(range(16))
+
+
+def test_a_companion_plays_the_last_episodes_of_each_group():
+    (plans,), _ = run_stages(WithRivals(companion="guide", episodes=1).plan(make_planner(CHAINS)), played)
+    assert [p.role for p in plans] == ["", "", "", "guide"] * 2 and {p.group for p in plans} == {0, 4}
+    with pytest.raises(ConfigError, match="gives 4 episodes of each group of 4 to 'earlier': set"):
+        next(WithRivals().plan(make_planner(CHAINS)))
+    with pytest.raises(ConfigError, match="lets 'guide' play, and companions has nobody: set companions.guide.model"):
+        grpo.RECIPE.replace(sampler=WithRivals(companion="guide"))
 
 
 def test_dynamic_sampling_gives_up_after_its_rounds():

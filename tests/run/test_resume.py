@@ -1,5 +1,6 @@
 """Runs that are killed and go on, runs that roll out ahead, and runs on what another one stored."""
 
+import copy
 import json
 import multiprocessing
 import os
@@ -7,6 +8,7 @@ import random
 import signal
 import sys
 from collections.abc import Set
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,6 +27,8 @@ from longstride.core.processes import Limits
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum import BudgetSchedule, TaskCurriculum
+from longstride.engines.base import Request, Sampling
+from longstride.engines.config import Local
 from longstride.engines.local import LocalEngine
 from longstride.envs.base import Observation, TaskSource
 from longstride.learner.batching import chains
@@ -35,6 +39,7 @@ from longstride.methods.advantages import GAE
 from longstride.methods.kl import Latest, MovingAverage
 from longstride.models.chat import ChatConfig
 from longstride.models.load import load_policy, save_policy
+from longstride.models.tiny import TinyConfig
 from longstride.rewards import TaskReward
 from longstride.rollout import (
     AsRequested,
@@ -48,12 +53,14 @@ from longstride.rollout import (
     TrialHistory,
 )
 from longstride.rollout.scheduler import PoolConfig
-from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.checkpoint import latest_checkpoint, open_checkpoint
 from longstride.run.evaluation import evaluate_policy
+from longstride.run.experiment import checkpoint_folders
 from longstride.run.imitation import Cloning, Imitation, StoredSuccesses
 from longstride.run.loop import train
-from longstride.run.policies import load_run
+from longstride.run.policies import EarlierSelf, companion_players, load_run
 from longstride.run.recipe import Companion, ObjectivePhase, Recipe
+from longstride.run.session import COMPANION, taken
 
 KILLS = 6
 TOUCHES = {"open", "os.mkdir", "os.remove", "os.rename", "os.truncate", "shutil.rmtree"}
@@ -142,8 +149,8 @@ def held(anchor: Any) -> dict[str, Any]:
     return {"loss": Reinforce(kl=KL(coefficient=0.1, anchor=anchor)), "replay": OnPolicy()}
 
 
-def guided(model: Path) -> dict[str, Any]:
-    companion = Companion(model=str(model), context=FullHistory())
+def guided(model: Path, **changes: Any) -> dict[str, Any]:
+    companion = Companion(model=str(model), context=FullHistory(), **changes)
     return {
         "tasks": GuidedTasks(),
         "companions": {"guide": companion},
@@ -179,6 +186,7 @@ VARIANTS = {
     "cloning": lambda model: {"cloning": Cloning(episodes=8)} | held(MovingAverage(decay=0.7)),
     "imitation": lambda model: {"imitation": Imitation(episodes=3, weight=0.5)},
     "a companion": guided,
+    "a companion that follows the policy": lambda model: guided(model, follows=MovingAverage(decay=0.5)),
     "trials": lambda model: {
         "trial": Trial(episodes=3, turns=6, until_success=True), "context": TrialHistory(within=RecentObservations()),
     },
@@ -189,7 +197,7 @@ VARIANTS = {
 
 QUICK = (
     "plain", "an anchor that follows the average", "a critic", "a sampler that keeps memory", "cloning", "a companion",
-    "trials",
+    "a companion that follows the policy", "trials",
 )  # fmt: skip
 """One of each kind of what a checkpoint keeps."""
 
@@ -550,6 +558,47 @@ class TestCompanions:
         assert sum(r["summary"]["sampled_tokens"] for r in rows_of(tmp_path / "run", "train")) == sum(
             len(turn.sampled_ids) for turn in turns
         )
+
+    def test_one_that_follows_is_the_policy_at_the_start_of_a_phase(self, model, tmp_path):
+        train(small(model, iterations=3, **guided(model, follows=Latest(every=2))), tmp_path / "run")
+        first, second, third = checkpoint_folders(tmp_path / "run")  # those of iterations 0, 2 and 3
+        for folder, phase in ((first, str(model)), (second, str(second)), (third, str(second))):
+            kept = taken(open_checkpoint(folder).tensors(), f"{COMPANION}guide/")
+            began = dict(load_policy(phase).model.named_parameters())
+            assert kept.keys() == began.keys() and all(torch.equal(kept[name], of) for name, of in began.items())
+        later, last = ((folder / "model.safetensors").read_bytes() for folder in (second, third))
+        assert later != last
+
+    def test_one_that_follows_answers_as_the_policy_that_it_is(self, model, tmp_path):
+        recipe = small(model, **guided(model, follows=Latest(every=1)))
+        policy = load_policy(str(model), recipe.chat)
+        moved = replace(policy, model=copy.deepcopy(policy.model))
+        with torch.no_grad():
+            for p in moved.model.parameters():
+                p.mul_(1.5)
+        earlier = companion_players(policy, recipe)["guide"]
+        assert isinstance(earlier, EarlierSelf)
+        asked = lambda: Request([3, 4, 5], 4, seed=7)  # noqa: E731
+        before = earlier.engine.generate([asked()])[0]
+        earlier.follow(moved.model, 1)
+        after, wanted = (
+            earlier.engine.generate([asked()])[0],
+            Local().make(moved, 1, [Sampling()]).generate([asked()])[0],
+        )
+        assert (after.ids, after.logprobs) == (wanted.ids, wanted.logprobs) != (before.ids, before.logprobs)
+
+    def test_one_that_cannot_follow_is_refused(self, model, tmp_path):
+        following = {
+            "model": str(model),
+            "context": {"type": "full_history"},
+            "follows": {"type": "teacher", "model": "x"},
+        }
+        with pytest.raises(ConfigError, match="follows moves weights"):
+            small(model).replace(companions={"guide": following})
+        other = tiny_policy(WORDS, shape=TinyConfig(width=16, layers=1, heads=2, kv_heads=1, ffn=16, context=256))
+        save_policy(other, tmp_path / "other")
+        with pytest.raises(ModelError, match=r"companions\.guide\.follows: .* has weights of other shapes"):
+            train(small(model, **guided(tmp_path / "other", follows=Latest(every=1))), tmp_path / "run")
 
     def test_a_model_of_another_vocabulary_is_refused(self, model, tmp_path):
         save_policy(tiny_policy(WORDS, "green"), tmp_path / "other")

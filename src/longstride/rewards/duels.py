@@ -136,8 +136,12 @@ class Duels(TaskReward):
     labels: bool = True
     """Whether each duel is decided, once, by its chance, as people who are asked decide; else it is that chance."""
 
+    def pairs(self, group: Sequence[Trajectory]) -> list[tuple[Trajectory, Trajectory]]:
+        """Who is compared with whom."""
+        return list(combinations(group, 2))
+
     def compare(self, group: Sequence[Trajectory]) -> list[Verdict]:
-        pairs = list(combinations(group, 2))
+        pairs = self.pairs(group)
         won: dict[int, dict[str, float]] = {t.ordinal: {} for t in group}
         for (a, b), chance in zip(pairs, self.preference(pairs), strict=True):
             if chance is None:
@@ -153,3 +157,11 @@ class Duels(TaskReward):
             )
             for t in group
         ]
+
+
+class AgainstRivals(Duels):
+    """The share of its rivals that an episode is preferred to: of those of its group that a companion played, and which
+    have a role (`rollout.WithRivals`). The policy's own are not compared with one another."""
+
+    def pairs(self, group: Sequence[Trajectory]) -> list[tuple[Trajectory, Trajectory]]:
+        return [(t, rival) for t in group if not t.role for rival in group if rival.role]

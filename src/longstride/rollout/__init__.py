@@ -14,7 +14,7 @@ from longstride.rollout.context import (
 )
 from longstride.rollout.episode import Episode, Generation, PastTurn, Plan
 from longstride.rollout.pieces import PartialRollouts
-from longstride.rollout.planning import DynamicSampling, Groups, Planner, Sampler, Stages
+from longstride.rollout.planning import DynamicSampling, Groups, Planner, Sampler, Stages, WithRivals
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.scheduler import PoolConfig
@@ -51,5 +51,6 @@ __all__ = [
     "TrajectoryStore",
     "Trial",
     "TrialHistory",
+    "WithRivals",
     "summarise",
 ]

@@ -13,7 +13,7 @@ class CompanionPlayer:
 
     Args:
         policy: plays whoever has no companion.
-        companions: by speaker (`Observation.speaker`).
+        companions: by speaker (`Observation.speaker`), or by the role of episodes that they play alone.
     """
 
     parts = 1
@@ -22,7 +22,8 @@ class CompanionPlayer:
         self.policy, self.companions = policy, dict(companions)
 
     def ask(self, episode: Episode) -> None:
-        self.companions.get(episode.speaker, self.policy).ask(episode)
+        playing = self.companions.get(episode.plan.role) or self.companions.get(episode.speaker, self.policy)
+        playing.ask(episode)
 
     def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:
         done = self.policy.poll()

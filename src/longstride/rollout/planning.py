@@ -210,6 +210,27 @@ class Groups(Sampler):
         return (yield [plan for task in planner.tasks(planner.groups) for plan in planner.group(task)])
 
 
+class WithRivals(Sampler):
+    """Groups in which a companion plays some of the episodes, whose role is its name: what it says is read and not
+    trained, and the reward compares it with what the policy says (`rewards.AgainstRivals`)."""
+
+    adaptive: ClassVar[bool] = False
+    companion: str = "earlier"
+    """Its name under `companions`."""
+    episodes: Count = 4
+    """Of each group, that it plays."""
+
+    def plan(self, planner: Planner) -> Stages:
+        if self.episodes >= planner.size or planner.trial.episodes > 1:
+            raise ConfigError(
+                f"with_rivals gives {self.episodes} episodes of each group of {planner.size} to {self.companion!r}: "
+                "set sampler.episodes below group_size, and trial.episodes=1"
+            )
+        groups = [planner.group(task) for task in planner.tasks(planner.groups)]
+        mine = planner.size - self.episodes
+        return (yield [replace(p, role=self.companion) if n >= mine else p for g in groups for n, p in enumerate(g)])
+
+
 class DynamicSampling(Sampler):
     """Groups until as many as the recipe asks for teach something (`Replay.teaches`; DAPO, arXiv 2503.14476, section
     3.2). The others are played, stored and counted, and replay leaves them out."""

@@ -3,8 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import torch
+from torch import nn
+
 from longstride.core.errors import ConfigError, ModelError, RunError
 from longstride.engines.config import Local
+from longstride.methods import Anchor
 from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatConfig
 from longstride.models.device import device_here
@@ -72,8 +76,69 @@ def companion_players(policy: Policy | ChatAPI, recipe: Recipe) -> dict[str, Pla
         other = load_policy(companion.model, companion.chat, policy.device)
         with_tokens_of(policy, other, f"companions.{name}: {companion.model!r}")
         engine = config.make(other, 0, [companion.sampling])
-        players[name] = LanguagePlayer(engine, other.chat, companion.context, companion.sampling)
+        player = LanguagePlayer(engine, other.chat, companion.context, companion.sampling)
+        if companion.follows is not None:
+            player = EarlierSelf(player, companion.follows, with_shapes_of(policy, other, name).model)
+        players[name] = player
     return players
+
+
+class EarlierSelf(LanguagePlayer):
+    """A companion whose weights follow those of the policy.
+
+    Args:
+        player: who it is at first.
+        follows: says how they follow.
+        model: what `player` samples from, and nobody else.
+    """
+
+    def __init__(self, player: LanguagePlayer, follows: Anchor, model: nn.Module) -> None:
+        super().__init__(player.engine, player.chat, player.context, player.sampling)
+        self._follows, self._model = follows, model
+
+    @torch.no_grad()
+    def follow(self, weights: nn.Module, iteration: int) -> None:
+        """Moves after the update of an iteration, toward the policy's complete weights."""
+        if share := self._follows.step(iteration):
+            for mine, theirs in zip(self._model.parameters(), weights.parameters(), strict=True):
+                mine.lerp_(theirs.to(mine.dtype), share)
+            self.engine.update(self._model, iteration)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Its weights, by name."""
+        return {name: p.detach() for name, p in self._model.named_parameters()}
+
+    @torch.no_grad()
+    def load_state(self, tensors: Mapping[str, torch.Tensor], iteration: int) -> None:
+        """Takes back what `state` gave after an iteration.
+
+        Raises:
+            RunError: it belongs to another model.
+        """
+        mine = dict(self._model.named_parameters())
+        if {n: t.shape for n, t in tensors.items()} != {n: p.shape for n, p in mine.items()}:
+            raise RunError("the checkpoint has the earlier self of another model; start the run anew")
+        for name, tensor in tensors.items():
+            mine[name].copy_(tensor)
+        self.engine.update(self._model, iteration)
+
+
+def with_shapes_of(policy: Policy, other: Policy, name: str) -> Policy:
+    """A companion, whose weights can follow those of the policy.
+
+    Args:
+        name: of the companion.
+
+    Raises:
+        ModelError: they have other shapes.
+    """
+    mine, theirs = ([p.shape for p in model.parameters()] for model in (policy.model, other.model))
+    if mine != theirs:
+        raise ModelError(
+            f"companions.{name}.follows: {other.name!r} has weights of other shapes than the policy, and cannot follow "
+            "it; set its model to the one that training starts from"
+        )
+    return other
 
 
 def with_tokens_of(policy: Policy, other: Policy, name: str) -> Policy:

@@ -27,14 +27,14 @@ from longstride.envs.acting import Actions, acting
 from longstride.envs.base import Env, TaskSource
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import CriticConfig, TokenValue
-from longstride.methods import Credit, Loss, Reinforce, Replay
+from longstride.methods import Anchor, Credit, Loss, Reinforce, Replay
 from longstride.methods.base import ANCHOR, REFERENCE
 from longstride.methods.ratios import RatioLoss
 from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatConfig
 from longstride.rewards import EvaluatorFirst, Reward
 from longstride.rollout.context import ContextPolicy
-from longstride.rollout.planning import Groups, Sampler
+from longstride.rollout.planning import Groups, Sampler, WithRivals
 from longstride.rollout.scheduler import PoolConfig
 from longstride.rollout.summary import Measure
 from longstride.rollout.trial import Trial
@@ -89,7 +89,7 @@ class ObjectivePhase(Component):
 
 
 class Companion(Component):
-    """A model that speaks in the episodes beside the policy, and is never trained."""
+    """A model that speaks in episodes beside the policy, or plays some in its place, and is never trained."""
 
     model: str | ChatAPI
     """As `Recipe.model`; one behind a chat API need not have the policy's tokens."""
@@ -99,6 +99,19 @@ class Companion(Component):
     """How it is talked to; it acts as the policy does."""
     sampling: Sampling = Sampling()
     """How its tokens are drawn."""
+    follows: Anchor | None = None
+    """How its weights follow those of the policy after the updates of a run, which makes it an earlier self: under
+    `Latest(every=5)` it is the policy of up to five iterations ago. Left out, they stay those of `model`, as they do
+    where nothing is trained."""
+
+    @model_validator(mode="after")
+    def _can_follow(self) -> Self:
+        if self.follows is not None and (isinstance(self.model, ChatAPI) or self.follows.begins_as is not None):
+            raise ValueError(
+                "follows moves weights from those of `model` toward the policy's: let model be a folder, a run or a "
+                "name, and follows latest or moving_average"
+            )
+        return self
 
 
 AFTERWARDS = ("name", "sampler", "replay", "credit", "loss", "objectives", "imitation", "learner")
@@ -146,8 +159,8 @@ class Recipe(Experiment):
     context: ContextPolicy
     """How a history becomes a prompt."""
     companions: dict[str, Companion] = {}
-    """Other models, by the name that the environment gives a speaker (`Observation.speaker`); the policy speaks for
-    everyone else."""
+    """Other models, by the name that the environment gives a speaker (`Observation.speaker`), or that is an episode's
+    role (`rollout.WithRivals`); the policy speaks for everyone else."""
     sampling: Sampling = Sampling()
     """How tokens are drawn."""
     engine: EngineConfig = Local()
@@ -199,6 +212,11 @@ class Recipe(Experiment):
                         f"{part.type_name()} decides what is played by what came before: set pool.staleness to 0, not "
                         f"{self.pool.staleness}"
                     )
+        if isinstance(self.sampler, WithRivals) and self.sampler.companion not in self.companions:
+            raise ValueError(
+                f"with_rivals lets {self.sampler.companion!r} play, and companions has "
+                f"{', '.join(self.companions) or 'nobody'}: set companions.{self.sampler.companion}.model"
+            )
         if self.test_budget.adaptive:
             raise ValueError("test_budget does not move during a run, so none of its schedules may be adaptive")
         if [phase.after for phase in self.objectives] != sorted({phase.after for phase in self.objectives}):

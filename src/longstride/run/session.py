@@ -15,6 +15,8 @@ from statistics import fmean
 from types import TracebackType
 from typing import Any, Self
 
+from torch import Tensor
+
 from longstride.core.budget import Budget
 from longstride.core.component import Component, parts_of
 from longstride.core.content import placed
@@ -40,7 +42,7 @@ from longstride.run.folder import RunFolder
 from longstride.run.imitation import Cloning, Imitation
 from longstride.run.patience import warn_of_failures, warn_of_room
 from longstride.run.placement import Placed
-from longstride.run.policies import companion_players, load, with_tokens_of
+from longstride.run.policies import EarlierSelf, companion_players, load, with_tokens_of
 from longstride.run.preflight import preflight
 from longstride.run.recipe import Recipe
 from longstride.run.stored import stored_iterations
@@ -48,6 +50,8 @@ from longstride.run.teachers import forget
 
 CRITIC = "critic/"
 """What the names of the critic's tensors begin with, among those of a checkpoint."""
+COMPANION = "companion/"
+"""The same of companions that follow the policy, before their names."""
 CLONING_ROWS = 20
 """Metrics rows of a phase of cloning, at most."""
 IMITATION = Reinforce(aggregation=Mean(over="token"))
@@ -80,12 +84,14 @@ class Session:
         self.critic = recipe.critic.make(self.learner, seed) if recipe.critic else None
         self._places = {id(part): place for place, part in parts_of(recipe)}
         self._memory: dict[str, dict[str, Any]] = {}
+        beside: dict[str, Tensor] = {}
         if checkpoint is not None:
             tensors = checkpoint.tensors()
             check_finite(tensors, checkpoint.folder)
-            mine = {k.removeprefix(CRITIC): tensors.pop(k) for k in list(tensors) if k.startswith(CRITIC)}
+            mine = taken(tensors, CRITIC)
             if self.critic:
                 self.critic.load_state(mine)
+            beside = taken(tensors, COMPANION)
             self.learner.load_state(tensors, checkpoint.numbers)
             self._memory = checkpoint.numbers.get("memory", {})
             if strange := sorted(self._memory.keys() - self._places.values()):
@@ -97,7 +103,11 @@ class Session:
         self.engine.update(
             self._sampled_from(), run.iteration
         )  # an engine that takes none says so now, not after a rollout
-        companions = companion_players(self.policy, recipe)
+        companions = companion_players(replace(self.policy, model=self.weights), recipe)
+        self._earlier = {name: p for name, p in companions.items() if isinstance(p, EarlierSelf)}
+        if checkpoint is not None:
+            for name, companion in self._earlier.items():
+                companion.load_state(taken(beside, f"{name}/"), run.iteration)
         self.player = language_player(self.policy, recipe, self.engine, companions)
         self.tested = language_player(self.policy, recipe, self.engine, companions, testing=True)
         self._placed, self._open = placed, ExitStack()
@@ -222,8 +232,14 @@ class Session:
         if self.critic:
             metrics |= self.critic.after_update(self._critic_batch(now, chosen, "critic"))
         self.weights = learner.full_model()
-        self.pool.run_on_sampler_thread(lambda: self.engine.update(self._sampled_from(), i))
+        self.pool.run_on_sampler_thread(lambda: self._give_weights(i))
         return metrics
+
+    def _give_weights(self, iteration: int) -> None:
+        """Gives the weights after an iteration to all who sample from them."""
+        self.engine.update(self._sampled_from(), iteration)
+        for companion in self._earlier.values():
+            companion.follow(self.weights, iteration)
 
     def _sampled_from(self) -> Any:
         """What the engine is given: complete weights, or those of the learner with its adapters."""
@@ -279,6 +295,8 @@ class Session:
         tensors, numbers = self.learner.state()
         if self.critic:
             tensors |= {f"{CRITIC}{name}": tensor for name, tensor in self.critic.state().items()}
+        for name, companion in self._earlier.items():
+            tensors |= {f"{COMPANION}{name}/{key}": tensor for key, tensor in companion.state().items()}
         numbers |= {"episodes": self.run.episodes, "memory": self._memory}
         pending = parallel.gather(self.pool.finished())
         self.run.keep(partial(save_policy, replace(self.policy, model=self.weights)), tensors, numbers, pending)
@@ -353,6 +371,11 @@ class Session:
         loss = self.learner.update(samples, stream(seed, "imitation-order", i))["loss"]
         self.learner.loss = now.loss
         return {"imitation_loss": loss}
+
+
+def taken(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Those whose names begin with a prefix, without it; they are taken out."""
+    return {name.removeprefix(prefix): tensors.pop(name) for name in list(tensors) if name.startswith(prefix)}
 
 
 class CloningRows:

@@ -22,7 +22,8 @@ those of a reward.
 
 Deviations: constants of the paper are from a summary. Pairs are as the paper's analysis draws them
 (`credit.which=extremes` is best against worst). A best response is looked for among the kinds of answers (`Duelled`),
-among policies, such as earlier selves (`run.tournament`), and by training one (`inpo/best_response`).
+among policies, such as earlier selves (`run.tournament`), and by training one (`inpo/best_response`). A policy is trained
+against its own earlier self in `inpo/earlier_selves`, by policy gradients.
 
 On your own model, tasks and judge of pairs:
 

@@ -138,6 +138,21 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path
     assert len(measured) == 2 and all(0 <= value <= 0.5 for value in measured)
 
 
+def test_what_an_earlier_self_answers_is_no_more_than_compared_with(tmp_path: Path) -> None:
+    own = [f"companions.earlier.model={tmp_path / 'model'}", "companions.earlier.follows.every=1", "sampler.episodes=2"]
+    run = train_elsewhere("inpo/earlier_selves", tmp_path, *own, "reward.labels=false", "evaluation.strategies=[]")
+    assert all(row["grad_norm"] > 0 for row in rows_of(run, "train"))
+    played = trajectories_of(run)
+    for t in played:
+        rival = t.ordinal % 4 > 1
+        assert (t.role == "earlier") == rival == (not t.turns[0].sampled_ids)
+        against = [u for u in played if u.group == t.group and u.iteration == t.iteration and (u.role == "") == rival]
+        chances = [c for c in InTurn()([(t, u) for u in against]) if c is not None]
+        assert len(against) == 2 and t.reward == pytest.approx(sum(chances) / 2)
+    words = [[t.turns[0].text for t in played if t.iteration == i and t.role] for i in (1, 2)]
+    assert words[0] != words[1]
+
+
 def test_a_best_response_is_trained_against_what_the_policy_answered_to_the_same_tasks(tmp_path: Path) -> None:
     opponent = train_elsewhere("inpo", tmp_path / "a", "learner.epochs=0", "evaluation.strategies=[]")
     settings = [f"reward.run={opponent}", "evaluation.strategies=[]"]

@@ -30,7 +30,8 @@ On your own model and tasks, then from long to short, by pairs or by weights:
         learner.lr=1e-6 budget.turn_tokens=1024 test_budget.turn_tokens=1024
     python -c "from longstride.models.merge import merge_folders as m; m('runs/kimi-1/checkpoints/000040', 'Qwen/Qwen3-0.6B', 'merged')"
 
-`sampler.tokens` and `replay` of `kimi/partial` put answers in pieces into any recipe of single turns.
+`sampler.tokens` and `replay` of `kimi/partial` put answers in pieces into any recipe of single turns; `replay.reward`
+compares the lengths of answers that ended in different iterations.
 """
 
 from longstride.papers.card import Paper

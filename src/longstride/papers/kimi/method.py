@@ -5,6 +5,7 @@ thinker a short one (`ShortestRight`, `ShorterPairs`; weights are merged by `mod
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from longstride.core.experience import Experience
@@ -105,6 +106,10 @@ class WholeGroups(OnPolicy):
     """Groups whose last answer has ended in this iteration: an answer is compared with all of its group, whenever they
     ended. What was sampled in earlier iterations is read and not trained."""
 
+    reward: TaskReward | None = None
+    """Compares them, such as by their lengths, where the recipe's own reward cannot: in the iteration of one its
+    siblings may not have ended. What is stored keeps what each one earned alone."""
+
     def wants(self, episode: EpisodeRecord) -> bool:
         return episode.role != PIECE
 
@@ -119,6 +124,15 @@ class WholeGroups(OnPolicy):
         found = [episode for episode in kept if episode.group in whole]
         chosen = {group[0].group for group in by_group(found) if self.teaches(group)}
         return [episode for episode in found if episode.group in chosen]
+
+    def renew(self, drawn: list[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
+        if self.reward is None:
+            return drawn
+        from longstride.run.loop import compare
+
+        compared = [replace(t) for t in drawn]
+        compare(self.reward, compared)
+        return [t for t in compared if not t.stop.failed]
 
 
 def _has_ended(group: Sequence[EpisodeRecord]) -> bool:

@@ -9,6 +9,6 @@ from longstride.rollout import PartialRollouts
 RECIPE = recipe.RECIPE.replace(
     name="kimi/partial",
     sampler=PartialRollouts(tokens=40),
-    replay=WholeGroups(),
-    reward=TaskReward(),  # siblings end in different iterations, so their lengths are compared by nobody
+    replay=WholeGroups(reward=recipe.RECIPE.reward),  # siblings end in different iterations, and are compared then
+    reward=TaskReward(),
 )

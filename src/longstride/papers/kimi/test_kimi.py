@@ -178,6 +178,15 @@ def test_a_cut_answer_goes_on_in_the_next_iteration_and_its_group_is_trained_whe
     assert third.turns[0].sampled_ids == WORDS[8:9] and drawn == [[], [], [0, third.ordinal]]
 
 
+def test_answers_in_pieces_are_compared_by_their_lengths_when_all_have_ended() -> None:
+    group = [answer(n, True, k, iteration=1) for k, n in enumerate((2, 5, 3))]
+    replay = WholeGroups(reward=LengthReward(weight=0.5))
+    renewed = replay.renew(group, random.Random(0), Collected(group))
+    assert [t.reward for t in renewed] == pytest.approx([1.25, 0.75, 1 + 0.5 * (0.5 - 1 / 3)])
+    assert [t.reward for t in group] == [1.0] * 3, "what is stored stays"
+    assert WholeGroups().renew(group, random.Random(0), Collected(group)) == group
+
+
 def test_answers_in_pieces_have_one_turn() -> None:
     planner = make_planner(ModularChain(), episodes=2, size=2, chat=CHAT, budget=Budget(turns=3))
     with pytest.raises(ConfigError, match="partial_rollouts cuts answers in an only turn, and episodes may take 3"):

@@ -47,7 +47,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("report > window by 0.1",)),
     dose=tuple(f"report > window in success_{far}" for far in ("easy", "medium", "hard")),
     reported=Ordering(relations=("undiscounted > report in length", "report > undiscounted")),
-    seeds=tuple(range(600, 608)),
+    seeds=tuple(range(600, 612)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (5e-5, 1e-4, 2e-4, 4e-4, 8e-4)},
     tuning={"iterations": 3, "evaluation.every": 3},

@@ -34,8 +34,8 @@ CLAIM = Claim(
     dose=tuple(f"{layout}_floored > {layout}_bare" for layout in _HORIZONS),
     reported=Ordering(relations=("large_floored > large_loose by 0.1", "umaze_floored > umaze_loose by 0.1")),
     worlds={"tasks.episodes": Between(low=200, high=800, log=True), "tasks.noise": Between(low=0.3, high=1.0)},
-    grid={"agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2)},
+    grid={"agent.critic_lr": (2.5e-5, 6.4e-5, 1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2, 4e-2)},
     tuning_seeds=(950, 951),
-    seeds=tuple(range(660, 676)),
+    seeds=tuple(range(660, 690)),
     cost="iterations",
 )

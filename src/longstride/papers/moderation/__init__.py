@@ -27,8 +27,8 @@ The claim is not frozen and has not been run. In the one run that was looked at 
 fine-tuning to 0.72 with 1,920.
 
 Deviations: features are numbers, so nothing has to be understood but the form of a policy, and the start was shown that form. As its
-readings are short, no reward is paid for format or length. Where policies are named and not written, reasoning has nothing to go
-on, which is the control. A hundred times fewer labels rest on what a large model knows before, which no model of this size shows; ten
+readings are short, no reward is paid for format or length. Where policies are named and not written (`tasks.named=true`),
+reasoning has nothing to go on, and fine-tuning on 1,920 labels remembers what a hundred names stand for (0.99). A hundred times fewer labels rest on what a large model knows before, which no model of this size shows; ten
 times are looked for. Rates, batches and lengths of the paper are not known.
 """
 

@@ -42,30 +42,26 @@ def labels(count: int) -> dict[str, Any]:
     }
 
 
-_named = RECIPE.replace(tasks={"named": True})
-
 CLAIM = Claim(
     name="moderation",
     paper="arXiv 2512.20061, abstract",
     statement="A model that is trained by RL on n labels of a written policy gives the right label more often than one that was "
-    "fine-tuned on ten times as many. Where the policy is only named it does not.",
+    "fine-tuned on ten times as many, and the more so the more rules the policy has.",
     recipe=RECIPE,
     arms={
         "rl": RECIPE,
         "labels": RECIPE.replace(**labels(LABELS)),
         "labels_10": RECIPE.replace(**labels(10 * LABELS)),
-        "named_rl": _named,
-        "named_labels_10": _named.replace(**labels(10 * LABELS)),
     },
     expected=Ordering(relations=("rl > labels_10 by 0.05",)),
-    # a label that has to be remembered is learned by being told
-    control=Ordering(relations=("named_rl > named_labels_10 by 0.05",)),
+    # two, four and six rules: the more there are, the more has to be found out from labels alone
+    dose=tuple(f"rl > labels_10 in success_{far}" for far in ("easy", "medium", "hard")),
     reported=Ordering(relations=("rl > labels", "labels_10 > labels")),
     seeds=tuple(range(1060, 1068)),
     tuning_seeds=(960, 961),
     grid={
-        **{f"{arm}: learner.lr": RATES for arm in ("rl", "named_rl")},
-        **{f"{arm}: cloning.learner.lr": LABEL_RATES for arm in ("labels", "labels_10", "named_labels_10")},
+        "rl: learner.lr": RATES,
+        **{f"{arm}: cloning.learner.lr": LABEL_RATES for arm in ("labels", "labels_10")},
     },
     cost="env_steps",
 )

@@ -30,7 +30,6 @@ def test_arms_play_as_much_and_differ_in_what_is_learned_from() -> None:
     played = {arm.as_data()["iterations"] * arm.as_data()["episodes_per_iteration"] for arm in CLAIM.arms.values()}
     assert played == {8 * LABELS}
     assert CLAIM.arms["labels_10"].as_data()["cloning"]["episodes"] == 10 * LABELS
-    assert CLAIM.changes("named_rl") == {"tasks.named": True}
 
 
 def test_an_own_model_of_another_architecture_is_trained_on_own_tasks_by_settings_alone(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from longstride.envs.hidden import (
     DarkRooms,
     GaussianBandit,
     GaussianBandits,
+    GaussianLinearBandit,
+    GaussianLinearBandits,
     LinearBandits,
 )
 from longstride.envs.hidden.base import HiddenEnv, HiddenWorlds, Rule, rule_of
@@ -28,6 +30,7 @@ from longstride.rollout.hidden import ShareOfMost
 WORLDS: list[HiddenWorlds] = [
     Bandits(),
     GaussianBandits(),
+    GaussianLinearBandits(),
     LinearBandits(dimensions=3),
     DarkRooms(),
     DarkRooms(size=10, turns=100, begins="corner", hidden="actions"),
@@ -179,6 +182,21 @@ def test_arms_of_a_linear_bandit_say_something_of_each_other() -> None:
     assert first.features == second.features and first.chances != second.chances
     x, y = first.features[0]
     assert x * x + y * y == pytest.approx(1, abs=1e-3) and all(0 <= c <= 1 for c in first.chances)
+
+
+def test_gaussian_linear_bandits_are_drawn_as_those_of_their_authors() -> None:
+    """A feature and theta have variances of 1 over the dimensions, so means, over draws of both, have that too."""
+    rules = [
+        GaussianLinearBandit.model_validate(task.meta)
+        for seed in range(40)
+        for task in GaussianLinearBandits(seed=seed, dimensions=4).sample(random.Random(seed), 20)
+    ]
+    means = [mean for rule in rules for mean in rule.chances]
+    assert fmean(means) == pytest.approx(0, abs=0.05) and pstdev(means) == pytest.approx(0.5, abs=0.05)
+    assert min(means) < 0 and max(means) > 1
+    noise = [rule.start(random.Random(k)).act("a") - rule.chances[0] for k, rule in enumerate(rules)]
+    assert fmean(noise) == pytest.approx(0, abs=0.03) and pstdev(noise) == pytest.approx(0.3, abs=0.03)
+    assert len({rule.features for rule in rules}) == 40, "features are the world's, and not the task's"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,14 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
-from longstride.envs.hidden import Bandits, Corridors, DarkRooms, GaussianBandits, LinearBandits
+from longstride.envs.hidden import (
+    Bandits,
+    Corridors,
+    DarkRooms,
+    GaussianBandits,
+    GaussianLinearBandits,
+    LinearBandits,
+)
 from longstride.envs.puzzles import Mastermind
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, Trial
@@ -139,9 +146,10 @@ def test_a_distracted_learner_makes_any_choice_in_its_share_of_turns() -> None:
         (Bandits(), Thompson(), 5),
         (GaussianBandits(), GaussianThompson(), 5),
         (LinearBandits(), LinUCB(), 4),
+        (GaussianLinearBandits(), GaussianThompson(mean=0, variance=1), 5),
         (Corridors(), QLearning(), 9),
     ],
-    ids=["bandits", "gaussian", "linear", "corridors"],
+    ids=["bandits", "gaussian", "linear", "gaussian linear", "corridors"],
 )
 def test_a_learner_earns_more_in_later_episodes_of_a_trial(
     world: TaskSource, learner: TrialLearner, episodes: int

@@ -4,6 +4,7 @@
 |---|---|---|
 | `Bandits` | the chance of each arm | DPT (arXiv 2306.14892): 5 arms |
 | `GaussianBandits` | the mean of each arm | DPT: noise of deviation 0.3 |
+| `GaussianLinearBandits` | the direction in which arms are good, and how much | DPT: 10 arms, noise of deviation 0.3 |
 | `LinearBandits` | the direction in which arms are good | arXiv 2310.08566: 10 arms |
 | `DarkRooms` | the goal; key and door; or what each action does | AD (arXiv 2210.14215), DPT |
 | `Corridors` | which door of each room leads on | our own, in words |
@@ -12,7 +13,15 @@
 Training and evaluation share no rule. Learners that know nothing of it play here too (`strategies.learners`). No torch.
 """
 
-from longstride.envs.hidden.bandits import Bandit, Bandits, GaussianBandit, GaussianBandits, LinearBandits
+from longstride.envs.hidden.bandits import (
+    Bandit,
+    Bandits,
+    GaussianBandit,
+    GaussianBandits,
+    GaussianLinearBandit,
+    GaussianLinearBandits,
+    LinearBandits,
+)
 from longstride.envs.hidden.base import HiddenEnv, HiddenWorlds, Life, Rule, rule_of
 from longstride.envs.hidden.corridors import Corridor, Corridors
 from longstride.envs.hidden.dark_rooms import DarkRoom, DarkRooms
@@ -27,6 +36,8 @@ __all__ = [
     "DarkRooms",
     "GaussianBandit",
     "GaussianBandits",
+    "GaussianLinearBandit",
+    "GaussianLinearBandits",
     "HiddenEnv",
     "HiddenWorlds",
     "Life",

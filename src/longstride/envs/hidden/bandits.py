@@ -1,4 +1,5 @@
-"""Bandits: arms that pay 1 or 0, each with a chance of its own, or around a mean of their own (`GaussianBandits`).
+"""Bandits: arms that pay 1 or 0, each with a chance of its own, or around a mean of their own (`GaussianBandits`,
+`GaussianLinearBandits`).
 
 An episode is some pulls; nothing is seen but what a pull earned. What always holds: the chances are the task's, so all
 episodes of a trial have the same ones, and luck is an episode's own (`trial.start = "new"`).
@@ -7,6 +8,7 @@ episodes of a trial have the same ones, and luck is an episode's own (`trial.sta
 |---|---|
 | DPT, bandits | `type="gaussian_bandits", pulls=500` |
 | DPT, bandits that pay 1 or 0 | `type="bandits", pulls=500` |
+| DPT, linear bandits | `type="gaussian_linear_bandits", pulls=200` |
 | arXiv 2310.08566, linear bandits, but for their noise | `type="linear_bandits", dimensions=5, pulls=200` |
 """
 
@@ -153,6 +155,33 @@ class LinearBandits(Bandits):
         return Bandit(turns=self.pulls, chances=chances, features=tuple(features))
 
 
+class GaussianLinearBandit(GaussianBandit):
+    """As `GaussianBandit`, with means that may be below 0 and above 1."""
+
+    chances: tuple[float, ...] = Field(min_length=2, max_length=len(ARMS))
+
+
+class GaussianLinearBandits(LinearBandits):
+    """Arms with features x that are known and always the same, and pay <x, theta> with Gaussian noise, in hundredths.
+    Features and theta are Gaussian, with a variance of 1 over their dimensions, as in the code of DPT's authors.
+    Rewards are read as those of `GaussianBandits`; the prior of `gaussian_thompson` there is `mean=0 variance=1`."""
+
+    kind: ClassVar[type[Rule]] = GaussianLinearBandit
+    deviation: Weight = 0.3
+    """Of what an arm pays; DPT has 0.3 (its code calls it `var`)."""
+
+    def make(self, rng: random.Random) -> GaussianLinearBandit:
+        known = stream(self.seed, "features")
+        features = [_gaussian(known, self.dimensions) for _ in range(self.arms)]
+        theta = _gaussian(rng, self.dimensions)
+        means = tuple(round(sum(map(float.__mul__, x, theta)), 3) for x in features)
+        return GaussianLinearBandit(turns=self.pulls, chances=means, features=tuple(features), deviation=self.deviation)
+
+
+def _gaussian(rng: random.Random, dimensions: int) -> tuple[float, ...]:
+    return tuple(round(rng.gauss(0, dimensions**-0.5), 4) for _ in range(dimensions))
+
+
 def _direction(rng: random.Random, dimensions: int) -> tuple[float, ...]:
     drawn = [rng.gauss(0, 1) for _ in range(dimensions)]
     length = math.hypot(*drawn)
@@ -161,3 +190,4 @@ def _direction(rng: random.Random, dimensions: int) -> tuple[float, ...]:
 
 source_of(Bandit)
 source_of(GaussianBandit)
+source_of(GaussianLinearBandit)

@@ -9,7 +9,7 @@ knows: posterior sampling, as Thompson's.
 | data | `FixedDraw` | actions of some policy, of tasks drawn from a prior | each task its own distribution over arms, at times a single arm | the same |
 | labels | `Optimal` | the best action for a query state | after every prefix of the context | in every turn |
 | update | cross-entropy | log-likelihood of the best action | summed over prefixes; AdamW, decay 1e-4, batches of 64 | mean over turns; batches of 16 |
-| world | `Bandits` | 5 arms, Gaussian rewards, 500 pulls; dark rooms of 10 x 10, 100 turns | the same, 100,000 tasks | 5 arms, rewards 0 or 1, 6 episodes of 10 pulls |
+| world | `Bandits` | 5 arms, Gaussian rewards, 500 pulls; linear bandits; dark rooms of 10 x 10, 100 turns | the same, 100,000 tasks; 10 arms of dimension 2, 200 pulls, 1,000,000 tasks | 5 arms, rewards 0 or 1, 6 episodes of 10 pulls |
 | policy | a language model | GPT-2 of its own input layer | 4 layers, width 32 | a Llama of 0.2M parameters, which reads words |
 | deployed | sampled, and what came of it read | online; offline, where a context is given | the same | online |
 
@@ -20,6 +20,9 @@ stored behaviour is `cloning.demonstrations.learner`. The paper's dark rooms, an
     longstride train dpt model=MODEL tasks='{type="gaussian_bandits",pulls=500}' trial.episodes=1 budget.turns=500 test_budget.turns=500 \\
         context.turn='reward: {reward:g}' cloning.episodes=100000 cloning.learner.lr=1e-4 cloning.learner.batch_samples=64 \\
         evaluation.strategies='[{type="direct"},{type="played_by",learner={type="gaussian_thompson"}}]'
+
+Its linear bandits are `tasks='{type="gaussian_linear_bandits",pulls=200}'` there, with 200 turns, `cloning.episodes=1000000` and trials of Thompson
+sampling to learn from, `cloning.demonstrations.learner='{type="gaussian_thompson",mean=0,variance=1}'`.
 
 The claim is shown: with the best arm as the label in both, an episode earns 3.15 after anyone's trials and 2.56 after the best player's (any
 arm would earn 2.5, of 5 pulls with 3 arms). The gap opens inside the context: .11 in the first episode of a trial, .83 in the sixth. Where

@@ -3,7 +3,7 @@
 An answer that failed was mostly right for a while. RL blames all of it; a reference solution is another way of saying it all. So the first
 error is found, one step is put in its place, and what stood before it is cloned with that step; what came behind is dropped, and RL goes on.
 
-| place | choice | paper (Qwen3-4B) | here |
+| place | choice | paper, and the authors' code (Qwen3-4B) | here |
 |---|---|---|---|
 | plan | first error, intervention | named and written by the same model, which is shown a reference solution | `Interventions`: found by the model's own continuations, by halving; the first step of one that succeeds |
 | plan | filter | 1 of 32 continuations succeeds; no step that has the result | 1 of 4; the same |
@@ -23,14 +23,14 @@ was trained with `tasks.asks=line` (docs/guides/judge.md), or a model behind a c
     longstride train int_training sampler.type=longstride.papers.int_training.method:JudgedInterventions \\
         sampler.judge=runs/lines sampler.iterations=3
 
-What it samples and reads is counted in `judge_usage`. How well it has to find errors for this to pay was not measured.
+What it samples and reads is counted in `judge_usage`. How well it has to find errors for this to pay was not measured. `int_training/published` has
+the settings of the paper's own size.
 
 The claim is not frozen and has not been run.
 
-Deviations: nothing but the verdict of whole answers is read, no reference solution, for a model of half a million parameters follows no
-instructions; so a failed answer is left alone where no continuation of it succeeds. What is cloned was sampled by the policy in the same
-iteration, and each search is cloned once. Keeping what came behind an intervention is left out. Rates, batches and lengths of the paper are not known.
-That answers of thousands of tokens are mended by a step cannot be shown here.
+Deviations: nothing but the verdict of whole answers is read, no reference solution, for a model of half a million parameters follows no instructions;
+so a failed answer is left alone where no continuation of it succeeds. What is cloned was sampled by the policy in the same iteration, and each search
+is cloned once. Keeping what came behind an intervention is left out. That answers of thousands of tokens are mended by a step cannot be shown here.
 """
 
 from longstride.papers.card import Paper

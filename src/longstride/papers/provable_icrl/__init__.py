@@ -19,7 +19,8 @@ environment says its `choices`, and for LinUCB their `features` (docs/guides/in_
         cloning.learner='{lr=1e-3,weight_decay=1e-4,epochs=2000,batch_samples=128,warmup_steps=0}'
 
 Its noise takes a model that reads decimals: `model=MODEL context.turn='reward: {reward:g}'` and, beside these,
-`tasks='{type="gaussian_linear_bandits",dimensions=5,pulls=200,deviation=1.5}'`, whose features are the same in all tasks; there they are drawn for each.
+`tasks='{type="gaussian_linear_bandits",dimensions=5,pulls=200,deviation=1.5}'`, whose features are the same in all tasks; there they are drawn for
+each.
 
 The claim is not frozen and has not been run. In the one pair of runs that was looked at (seed 900, 100 held-out bandits of the claim's
 size: 6 arms, 5 pulls an episode, 3,000 trials to learn from) an episode earned 3.84 after LinUCB's own trajectories and 4.06 after those of a player that

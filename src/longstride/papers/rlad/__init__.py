@@ -27,15 +27,16 @@ roles where the task source has `hint` and `demonstrate`. At the test, with the 
     longstride eval RUN --strategy longstride.papers.rlad.method:Abstracting abstractions=8 attempts=2 by.type=verifier 'form={ask="...",words="..."}'
 
 `metrics.jsonl` has reward and success of both roles (`by_role`); attempts at leaks are counted in `sampled_tokens` and never trained.
+`rlad/published` has the settings of the paper's own size.
 
 The claim is not frozen and has not been run. In the one run that was looked at (seed 0, four iterations, 30 held-out tasks, a third of them of
 two numbers, which the recipe no longer has) both roles do what they are asked after 6,000 scripts; of sixteen solutions without abstractions one was
 right in .57 of the tasks before RL and .50 after it, and with four abstractions in .40 and .43. That abstractions pay was not seen.
 
-Deviations: the abstract and notes were read. An abstraction of this size is a first step, for a model of half a million parameters follows no
-advice; scripts show one a task, and what differs is sampled. Both roles are one policy and learn in the same updates. Left out: prompts without an
-abstraction that earn nothing, the curriculum over lengths, and abstractions that summarise several solutions. Rates and batches of the paper are not
-known; what an abstraction in words is worth takes a model that reads them.
+Deviations: the abstract, notes, and scripts of one of the authors were read. An abstraction of this size is a first step, for a model of half a
+million parameters follows no advice; scripts show one a task, and what differs is sampled. Both roles are one policy and learn in the same updates.
+Left out: prompts without an abstraction that earn nothing, the curriculum over lengths, and abstractions that summarise several solutions. How the
+paper fine-tunes is not known; what an abstraction in words is worth takes a model that reads them.
 """
 
 from longstride.papers.card import Paper

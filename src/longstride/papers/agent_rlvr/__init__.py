@@ -12,7 +12,7 @@ said then is trained as if it had said it without: the hint leaves the prompts o
 | credit, update | `GroupRelative`, `PPO` | DPO (by what others wrote) | GRPO |
 | update | `WithoutHints` | not known whether the hint stays | it is dropped, and the ratio begins at 1 |
 
-On your own model and tasks, hints in a column of a file:
+`longstride train agent_rlvr` takes about a minute of one core. On your own model and tasks, hints in a column of a file:
 
     longstride train agent_rlvr model=Qwen/Qwen3-0.6B cloning= tasks.type=dataset tasks.path=sums.jsonl 'tasks.keep=["hint"]' \\
         sampler.hints.type=column_hints 'sampler.words="\\nHint: {hint}"' learner.lr=1e-6 learner.epochs=1 \\

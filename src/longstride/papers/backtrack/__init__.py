@@ -17,7 +17,8 @@ various.
     longstride train backtrack cloning.demonstrations.demonstrators.style=direct   # solutions alone
     longstride train backtrack/sudoku
 
-With tasks and traces of your own (docs/guides/traces.md) and how they are compared within as many tokens:
+`longstride train backtrack` takes about 2 minutes of one core. With tasks and traces of your own (docs/guides/traces.md) and how they are compared
+within as many tokens:
 
     longstride train backtrack model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=tasks.jsonl learner.lr=1e-6 \\
         cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' cloning.learner.lr=1e-5 \\
@@ -35,7 +36,7 @@ its size that was hardly trained:
 
     longstride make-base demonstrators.type=longstride.papers.backtrack.method:SearchTraces model.width=512 model.layers=8 model.heads=4 \\
         model.kv_heads=1 model.ffn=1024 model.context=4224 model.rope_theta=1e6 recitals=0 page_weight=0 tokens=1 --out start_17M
-    longstride train backtrack model=start_17M tasks.numbers=[4,4,4] cloning.demonstrations.demonstrators.tasks.numbers=[4,4,4] \\
+    longstride train backtrack model=start_17M 'tasks.numbers=[4,4,4]' 'cloning.demonstrations.demonstrators.tasks.numbers=[4,4,4]' \\
         cloning.demonstrations.demonstrators.most=4096 budget.turn_tokens=4096 test_budget.turn_tokens=4096 episodes_per_iteration=2048 \\
         cloning.episodes=500000 'cloning.learner={lr=1e-5,weight_decay=0.01,epochs=20,batch_samples=32,warmup_steps=1,decay_steps=312500,min_lr_ratio=0}' \\
         replay.type=on_policy loss.entropy=0.001 'loss.kl={coefficient=0.001}' 'learner={lr=1e-6,warmup_steps=0,epochs=1,batch_samples=2048}'

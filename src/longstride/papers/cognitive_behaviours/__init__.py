@@ -14,7 +14,8 @@ many tokens that say nothing do not help.
 | score | `TaskReward` | 1 if right, 0.1 for the format | 1 if right |
 | measure | `WordsSaid` | a language model counts behaviours | words are counted |
 
-With traces of your own, as rows of `prompt` and `completion` (docs/guides/traces.md), and the words that show a behaviour there:
+`longstride train cognitive_behaviours` takes about 3 minutes of one core. With traces of your own, as rows of `prompt` and `completion`
+(docs/guides/traces.md), and the words that show a behaviour there:
 
     longstride train cognitive_behaviours model=MODEL tasks.type=dataset tasks.path=tasks.jsonl \\
         cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' cloning.learner.lr=1e-5 \\

@@ -11,8 +11,8 @@ episode left. So the number of turns at the test is free, and training goes on m
 | roll out | `LatestObservation`, tokens | the history, with the request to improve | task and summary (`Iterated`), 32 tokens |
 | score, credit, update | `TaskReward`, `GroupRelative`, `PPO` | GRPO; a bonus for what differs from its group | the same, mixed groups only, no bonus; a turn of its own that cannot be parsed earns nothing |
 
-On your own model and tasks, whose environment lets an answer be improved on and ends where `Task.horizon` says (`rewards.Attempts` does it
-for tasks of one turn by asking again):
+`longstride train exit` takes about 5 minutes of one core. On your own model and tasks, whose environment lets an answer be improved on and ends where
+`Task.horizon` says (`rewards.Attempts` does it for tasks of one turn by asking again):
 
     longstride train exit model=Qwen/Qwen3-0.6B tasks.type=my_module:MyTasks context.type=full_history learner.lr=1e-6 \\
         budget.turn_tokens=1024 test_budget.turn_tokens=1024

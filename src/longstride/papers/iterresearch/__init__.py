@@ -15,9 +15,9 @@ one counts more.
 | update | `GSPO` | the same | clips 3e-4 and 4e-4, by turn |
 | test | turns | 2 to 2,048 | goals 3, 6 and 16 actions away, 48 turns |
 
-`Workspace` takes whatever a model says beside its action for its report, in its own ids, so it is a context of any recipe and any model:
-`context={type="longstride.papers.iterresearch.method:Workspace"}`. Of a large model ask for a report in `chat.system`; thoughts in `<think>`
-are cut out as in the paper. Demonstrations of a larger model are `model_successes`.
+`longstride train iterresearch` takes about 2 minutes of one core. `Workspace` takes whatever a model says beside its action for its report, in its
+own ids, so it is a context of any recipe and any model: `context={type="longstride.papers.iterresearch.method:Workspace"}`. Of a large model ask for
+a report in `chat.system`; thoughts in `<think>` are cut out as in the paper. Demonstrations of a larger model are `model_successes`.
 
     longstride train iterresearch model=Qwen/Qwen3-0.6B cloning= tasks.type=my_module:MyTasks learner.lr=1e-6 \\
         chat.system="Before you act, write what is to be remembered." budget.turn_tokens=1024 test_budget.turn_tokens=1024

@@ -11,8 +11,8 @@ trained on them.
 | update | AD, DPT, DICP as they are | unchanged | AD: what was done |
 | policy | a transformer | one for each method | a Llama of 0.2M parameters, which reads words |
 
-With your own: `cloning.demonstrations.filter` of any recipe of `learning_histories`; a filter of your own gets the returns of a history by
-episode (docs/guides/in_context.md).
+`longstride train lhf` takes about 3 minutes of one core. With your own: `cloning.demonstrations.filter` of any recipe of `learning_histories`; a
+filter of your own gets the returns of a history by episode (docs/guides/in_context.md).
 
 Deviations: the abstract was read, and the form of U as others give it. How the paper measures improvement and stability is not known: here they
 are the mean return of the second half of a history minus that of the first, and minus the mean drop from an episode to the

@@ -12,7 +12,8 @@ the few target tasks says what it was worth, and a policy learns which sources t
 | outer step | `learner.outer` | from the weights before towards those after | the same, half of the way |
 | after | | fine-tuning on the target | none |
 
-On your own model and tasks, in `own.toml`; the target demonstrates (a data set its references, an environment of your own by `demonstrate`):
+`longstride train meta_rtl` takes about 2 minutes of one core. On your own model and tasks, in `own.toml`; the target demonstrates (a data set its
+references, an environment of your own by `demonstrate`):
 
     base = "meta_rtl"
     model = "Qwen/Qwen3-0.6B"

@@ -14,7 +14,8 @@ rollouts and steps.
 | beside | `AnswersAlone`, `Cloning` | supervised fine-tuning on labels | the same, one label or ten for each of RL's |
 | law | `longstride sweep`, `longstride fit` | sigmoids in data, rollouts, steps | the commands |
 
-With labels of your own, rows of `prompt` (policy and post) and `answer` (the label), both sides:
+`longstride train moderation` takes about half a minute of one core. With labels of your own, rows of `prompt` (policy and post) and `answer` (the
+label), both sides:
 
     longstride train moderation model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=labels.jsonl tasks.mark=Label: \\
         learner.lr=1e-6 budget.turn_tokens=512 test_budget.turn_tokens=512

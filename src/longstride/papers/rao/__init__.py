@@ -16,7 +16,8 @@ task, with a bonus where those that it delegated to succeeded.
 | update | `PPO` | not read | clipped, mean over tokens |
 | test | `Recursive` | the same trees | the same; with `tasks.by.deepest=0` nobody delegates |
 
-On your own model and tasks: what stands behind `delegate` is the goal of a sub-agent in the same world, and what it answers is what its parent reads.
+`longstride train rao` takes about a minute of one core. On your own model and tasks: what stands behind `delegate` is the goal of a sub-agent in the
+same world, and what it answers is what its parent reads.
 
     longstride train rao model=Qwen/Qwen3-0.6B cloning= tasks.tasks.type=dataset tasks.tasks.path=tasks.jsonl actions=explained learner.lr=1e-6 \\
         'tasks.by={verb="delegate",tasks={type="any_goal"},deepest=2,agents=8}' budget.turn_tokens=1024 test_budget.turn_tokens=1024

@@ -11,7 +11,7 @@ are enough to set it off, success goes on rising with the logarithm of their num
 | beside | `behaviours` | short traces, a single attempt | the same |
 | then | `iterations` | reinforcement learning (REINFORCE++, PPO) | GRPO, by settings |
 
-With traces of your own (docs/guides/traces.md), and the law of their number:
+`longstride train redstar` takes about a minute of one core. With traces of your own (docs/guides/traces.md), and the law of their number:
 
     longstride train redstar model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=tasks.jsonl cloning.episodes=256 \\
         cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' cloning.learner.lr=1e-5 \\

@@ -15,7 +15,7 @@ trained together.
 | credit, update | `GroupRelative`, `PPO` | DAPO for solutions, offline preferences for abstractions | GRPO for both, a group each |
 | test | `Abstracting` | m abstractions with k solutions each | the same, and which of them counts |
 
-On your own model and tasks, which are asked in words of your own:
+`longstride train rlad` takes about 2 minutes of one core. On your own model and tasks, which are asked in words of your own:
 
     longstride train rlad model=Qwen/Qwen3-0.6B cloning= tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6 \\
         'sampler.form={ask="\\nPropose in one sentence how to begin.",words="\\nBegin like this: {abstraction}",tokens=64}' \\

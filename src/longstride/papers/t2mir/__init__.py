@@ -22,8 +22,8 @@ with one history each.
     longstride train t2mir tasks='{type="bandits"}' trial.episodes=6 episodes_per_iteration=48
     longstride train t2mir tasks='{type="dark_rooms",size=10,turns=100,begins="corner"}' trial.episodes=1 episodes_per_iteration=8
 
-With your own: an environment that says its `choices` (docs/guides/in_context.md), or histories that are there already, a run's
-(`stored_histories`) or in files (`file_histories`), with `windows=2`:
+`longstride train t2mir` takes 10 to 20 minutes of one core. With your own: an environment that says its `choices` (docs/guides/in_context.md), or
+histories that are there already, a run's (`stored_histories`) or in files (`file_histories`), with `windows=2`:
 
     longstride train t2mir tasks.type=... cloning.demonstrations='{type="file_histories",path="histories",windows=2}'
 

@@ -12,7 +12,7 @@ something that sounds right, if their labels are right, and that it does not kno
 | update | `Cloning` | supervised fine-tuning | the same |
 | measure | `Unknown`, `Apt` | what is answered, by familiarity | by how often a fact was told |
 
-With a model and questions of your own (rows of `prompt` and `answer`):
+`longstride train unfamiliar` takes a quarter of a minute of one core. With a model and questions of your own (rows of `prompt` and `answer`):
 
     longstride train unfamiliar model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl \\
         cloning.demonstrations.reply="I do not know" cloning.demonstrations.share=0.3 cloning.learner.lr=1e-5 \\

@@ -41,6 +41,7 @@ MEASURED = {
     "gateway": ("adapters", "rollout"),
     "generation": ("engines", "models"),
     "gpu": ("engines", "learner", "models"),
+    "maze": ("control",),
     "plan": ("models/public.py", "run/cards.py", "run/memory.py", "run/plan.py", "run/demand.py"),
     "scheduler": ("engines/servers.py", "rollout"),
     "search": ("engines", "rollout", "strategies"),

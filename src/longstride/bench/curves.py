@@ -3,14 +3,14 @@
 What always holds: both sides have networks of two hidden layers of as many units, the same rates, batches, discounts
 and updates a step, but for what `SIDES` and docs/parity.md name, and are tested in as many episodes; a round is a seed
 of each. Offline all learn from one set: what our SAC collects with a seed of its own. Compared are the losses (minus
-the return) of Pendulum and the steps that a pole stands, of CartPole and, where MuJoCo is installed on both sides, of
-InvertedPendulum, at places of the curve that both sides have passed.
+the return) of Pendulum and of a maze, and the steps that a pole stands, of CartPole and, where MuJoCo is installed on
+both sides, of InvertedPendulum, at places of the curve that both sides have passed. `bench/maze.py` has the maze alone.
 """
 
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,11 +26,13 @@ from longstride.control import (
     ControlAgent,
     ControlRecipe,
     Greedy,
+    GymnasiumTasks,
     Level,
     TrainingPhase,
     UniformPolicy,
     recorded,
 )
+from longstride.control.envs.maze import LAYOUTS, TASKS, MazeName
 from longstride.control.evaluation import trained_agent
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
@@ -45,6 +47,8 @@ EPISODES = 10
 DATA_SEED = 1000
 """Of the SAC whose steps are the recorded set; no seed of a round."""
 PENDULUM, CARTPOLE, INVERTED = "Pendulum-v1", "CartPole-v1", "InvertedPendulum-v5"
+MAZE = "curves_maze:Maze-v0"
+"""For the peer, whose program lies beside that module."""
 PACKAGES = ("stable-baselines3", "d3rlpy")
 _TRUNK = Trunk(width=64, depth=2, norm=False, activation="relu")
 
@@ -56,6 +60,26 @@ def _dqn() -> ControlRecipe:
     ppo = load("ppo/control")
     assert isinstance(ppo, ControlRecipe)
     return ppo.replace(name="dqn", agent=agent, phases=(TrainingPhase(iterations=1, episodes=4, utd=1.0),))
+
+
+def grid(name: MazeName) -> list[str]:
+    """A layout without its border, as the rows of `curves_maze.Maze`, with start and goal of its first test task."""
+    rows = [list(row.replace("#", "H").replace(".", "F")) for row in LAYOUTS[name].split()]
+    for letter, (row, column) in zip("SG", TASKS[name][0], strict=True):
+        rows[row][column] = letter
+    return ["".join(row[1:-1]) for row in rows[1:-1]]
+
+
+_GRID = {"rows": grid("umaze")}
+
+
+def _dqn_of_maze() -> ControlRecipe:
+    """Double DQN in the maze. It learns after each episode: four are up to 400 steps there, and of a pole that falls
+    about as many as one."""
+    made = _dqn()
+    (phase,) = made.phases
+    tasks = GymnasiumTasks(id=f"longstride.bench.{MAZE}", kwargs=_GRID)
+    return made.replace(name="dqn_of_maze", tasks=tasks, phases=(phase.replace(episodes=1),))
 
 
 @dataclass(frozen=True)
@@ -73,12 +97,15 @@ class Compared:
     id: str = PENDULUM
     offline: bool = False
     units: int = 64
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    """What else the environment is made with."""
 
 
 _OFF_POLICY = {"learning_rate": 1e-3, "tau": 0.01, "gamma": 0.99, "learning_starts": 0}
 _EPISODES = {"train_freq": [2, "episode"], "gradient_steps": -1, "batch_size": 128, "reward_scale": 0.1}
 _CLIP = {"n_epochs": 10, "gae_lambda": 0.95, "clip_range": 0.2, "gamma": 0.99}
 _EPSILON = {"exploration_initial_eps": 0.1, "exploration_final_eps": 0.1}
+_EACH_STEP = {"batch_size": 64, "train_freq": 1, "gradient_steps": 1, "target_update_interval": 1}
 _SCALED = ("agent.levels.0.data.reward_scale=0.1",)
 _RATES = {"gamma": 0.99, "tau": 0.005, "batch_size": 256, "reward_scale": 0.1, "critic_learning_rate": 3e-4}
 
@@ -95,8 +122,11 @@ SIDES = {
         _dqn,
         (),
         "DQN",
-        _OFF_POLICY | _EPSILON | {"batch_size": 64, "train_freq": 1, "gradient_steps": 1, "target_update_interval": 1},
+        _OFF_POLICY | _EPSILON | _EACH_STEP,
         CARTPOLE,
+    ),
+    "DQN, maze": Compared(
+        _dqn_of_maze, _SCALED, "DQN", _OFF_POLICY | _EPSILON | _EACH_STEP | {"reward_scale": 0.1}, MAZE, kwargs=_GRID
     ),
     "SAC, MuJoCo": Compared(
         "sac",
@@ -166,6 +196,7 @@ def theirs(peer: Peer, side: Compared, total: int, data: Path, seed: int) -> dic
     """The peer's curve."""
     asked = {"algorithm": side.peer, "seed": seed, "id": side.id, "units": side.units, "settings": side.settings}
     asked |= {"total": total, "every": total // PLACES, "episodes": EPISODES, "data": str(data) if side.offline else ""}
+    asked["kwargs"] = side.kwargs
     found = peer.ask(asked, 36_000)
     return {"curve": at_places(found["x"], found["y"], total)}
 
@@ -191,24 +222,29 @@ def record(total: int, folder: Path) -> Path:
 def measure(
     peer: str | None, rounds: int, progress: Progress, totals: dict[str, int]
 ) -> tuple[list[Quantity], dict[str, str]]:
-    """The rows: of each algorithm its curve and its end; `totals` are steps, or updates, by algorithm.
+    """The rows: of each algorithm its curve and its end; `totals` are steps, or updates, by algorithm, of all that are
+    compared.
 
     Raises:
         ConfigError: the peer's environment lacks a package.
     """
-    versions = {name: installed(peer, name) for name in PACKAGES} if peer else {}
+    compared = {name: side for name, side in SIDES.items() if name in totals}
+    needed = {PACKAGES[side.offline] for side in compared.values()}
+    versions = {name: installed(peer, name) for name in PACKAGES if name in needed} if peer else {}
     if lacks := [name for name, version in versions.items() if version is None]:
         raise ConfigError(f"--peer {peer} has no {' and no '.join(lacks)}; `make parity` makes such an environment")
-    compared = SIDES
-    if find_spec("mujoco") is None or peer and installed(peer, "mujoco") is None:
-        compared = {name: side for name, side in compared.items() if side.id != INVERTED}
+    others = {name: side for name, side in compared.items() if side.id != INVERTED}
+    if others != compared and (find_spec("mujoco") is None or peer and installed(peer, "mujoco") is None):
+        compared = others
         versions["left out: InvertedPendulum"] = "MuJoCo is not installed on both sides"
     with ExitStack() as stack:
         stack.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(1)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        progress("collecting the recorded set")
-        data = record(totals["SAC"], folder)
+        data = folder
+        if any(side.offline for side in compared.values()):
+            progress("collecting the recorded set")
+            data = record(totals["SAC"], folder)
         sides = {f"ours {name}": partial(ours, side, totals[name], data) for name, side in compared.items()}
         if peer:
             asked = stack.enter_context(
@@ -220,7 +256,7 @@ def measure(
         seen = in_turn(sides, rounds, progress, or_fewer=True)
     rows = []
     for name, side in compared.items():
-        sign = -1.0 if side.id == PENDULUM else 1.0
+        sign = -1.0 if side.id in (PENDULUM, MAZE) else 1.0
         mine, other = (sign * seen[f"{of} {name}"]["curve"] for of in (("ours", "peer") if peer else ("ours", "ours")))
         library = PACKAGES[side.offline]
         unit, counted = ("steps" if sign > 0 else "minus return"), ("updates" if side.offline else "steps")
@@ -233,15 +269,15 @@ def measure(
 
 
 _OFFLINE = tuple(name for name, side in SIDES.items() if side.offline)
-LONG = {"SAC": 10_000, "TD3": 10_000, "PPO": 50_000, "DQN": 20_000, "SAC, MuJoCo": 10_000} | dict.fromkeys(
-    _OFFLINE, 20_000
-)
-SHORT = {"SAC": 1_200, "TD3": 1_200, "PPO": 3_000, "DQN": 1_000, "SAC, MuJoCo": 500} | dict.fromkeys(_OFFLINE, 200)
+LONG = {"SAC": 10_000, "TD3": 10_000, "PPO": 50_000, "DQN": 20_000, "DQN, maze": 1_500, "SAC, MuJoCo": 10_000}
+LONG |= dict.fromkeys(_OFFLINE, 20_000)
+SHORT = {"SAC": 1_200, "TD3": 1_200, "PPO": 3_000, "DQN": 1_000, "DQN, maze": 500, "SAC, MuJoCo": 500}
+SHORT |= dict.fromkeys(_OFFLINE, 200)
 """Steps, or updates, by algorithm."""
 EQUAL = (
-    "Pendulum-v1, CartPole-v1 and MuJoCo's InvertedPendulum-v5; networks of two hidden layers with ReLU, of 64 units "
-    "online and 128 offline; rates, batches, discounts, targets and updates a step, but for what `bench/curves.py` and "
-    "docs/parity.md name",
+    "Pendulum-v1, CartPole-v1, MuJoCo's InvertedPendulum-v5 and D4RL's U-maze as a grid; networks of two hidden layers "
+    "with ReLU, of 64 units online and 128 offline; rates, batches, discounts, targets and updates a step, but for "
+    "what `bench/curves.py` and docs/parity.md name",
     f"a test is {EPISODES} episodes of the policy without noise; a round is a seed of each side",
     "offline: one set, all that our SAC collected with a seed of its own",
     f"a curve is compared at {PLACES} places, evenly to its end, and its interval is over rounds",

@@ -1,10 +1,10 @@
 """Learning curves of Stable-Baselines3 and d3rlpy in their own environment: run by that environment's Python, imports
 nothing of Longstride.
 
-Each line of standard input is a JSON object: `algorithm`, `seed`, `id` (of the environment), `units` (of two hidden
-layers), `total` and `every` (steps of the environment, or updates), `episodes` (of a test), `settings` (of the
-algorithm) and, offline, `data` (an npz of D4RL's arrays). Each answer is one: `x`, and `y`, the mean return of the test
-episodes.
+Each line of standard input is a JSON object: `algorithm`, `seed`, `id` and `kwargs` (of the environment), `units` (of
+two hidden layers), `total` and `every` (steps of the environment, or updates), `episodes` (of a test), `settings` (of
+the algorithm) and, offline, `data` (an npz of D4RL's arrays). Each answer is one: `x`, and `y`, the mean return of the
+test episodes.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def tested(asked, act):
     import gymnasium  # pyright: ignore[reportMissingImports]
     import numpy as np
 
-    envs = [gymnasium.make(asked["id"]) for _ in range(asked["episodes"])]
+    envs = [gymnasium.make(asked["id"], **asked["kwargs"]) for _ in range(asked["episodes"])]
     seen = np.stack([env.reset(seed=1000 * (asked["seed"] + 1) + k)[0] for k, env in enumerate(envs)])
     returns, going = np.zeros(len(envs)), np.ones(len(envs), bool)
     while going.any():
@@ -55,7 +55,7 @@ def online(asked):
 
     settings = dict(asked["settings"])
     scale, noise = settings.pop("reward_scale", 1.0), settings.pop("noise", None)
-    env = gymnasium.make(asked["id"])
+    env = gymnasium.make(asked["id"], **asked["kwargs"])
     if scale != 1.0:
         env = gymnasium.wrappers.TransformReward(env, lambda reward: scale * reward)
     if noise:
@@ -94,7 +94,7 @@ def offline(asked):
     d3rlpy.seed(asked["seed"])
     settings = dict(asked["settings"])
     scale, steps = settings.pop("reward_scale", 1.0), settings.pop("steps", 1)
-    space: Any = gymnasium.make(asked["id"]).action_space
+    space: Any = gymnasium.make(asked["id"], **asked["kwargs"]).action_space
     middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
     with np.load(asked["data"]) as file:
         data = d3rlpy.dataset.MDPDataset(

@@ -18,6 +18,7 @@ NAMES = (
     "gateway",
     "generation",
     "gpu",
+    "maze",
     "plan",
     "scheduler",
     "search",

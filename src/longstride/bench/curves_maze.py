@@ -11,7 +11,7 @@ LIMIT = 100
 """Steps of an episode, as on Gymnasium's frozen lake of 4 x 4."""
 
 
-class Maze(FrozenLakeEnv):
+class WalledLake(FrozenLakeEnv):
     """Gymnasium's frozen lake with walls for holes, where nothing slips: whoever steps toward a wall or the border
     stays. Each step earns -1. What is observed is the number of the place; actions are left, down, right and up.
 
@@ -29,4 +29,4 @@ class Maze(FrozenLakeEnv):
                 ways[way] = [(1.0, there, -1.0, letters[there] == "G")]
 
 
-gymnasium.register("Maze-v0", Maze, max_episode_steps=LIMIT)
+gymnasium.register("Maze-v0", WalledLake, max_episode_steps=LIMIT)

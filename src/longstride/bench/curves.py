@@ -63,7 +63,7 @@ def _dqn() -> ControlRecipe:
 
 
 def grid(name: MazeName) -> list[str]:
-    """A layout without its border, as the rows of `curves_maze.WalledLake`, with start and goal of its first test task."""
+    """A layout without its border, as the rows of `curves_maze.WalledLake` with start and goal of its first test."""
     rows = [list(row.replace("#", "H").replace(".", "F")) for row in LAYOUTS[name].split()]
     for letter, (row, column) in zip("SG", TASKS[name][0], strict=True):
         rows[row][column] = letter

@@ -2,7 +2,8 @@
 
 A task has `pages` pages, and a look finds the next one with probability `finds`. After k of them an answer is right with
 probability k / `pages`, which is its reward; an episode that its limit cuts earns nothing. The limit is drawn. Who sees it
-looks until the last turn and answers then. Who does not has to weigh one more page against being cut, alike under all limits.
+looks until the last turn and answers then. Who does not has to weigh one more page against being cut, alike under all limits:
+it sees how many pages it has found, and not how many turns that took.
 
 | place | choice | `bats` | here |
 |---|---|---|---|
@@ -10,18 +11,19 @@ looks until the last turn and answers then. Who does not has to weigh one more p
 | credit | `GroupRelative` | (r - mean) / deviation | the same, 16 episodes of each limit |
 | update | `PPO` | clip 0.2 | the same, one step |
 
-Deviations: an episode is a walk (`exact.walks.Walk`). The control has one limit, and every look finds a page: then what was seen
-says what is left.
+Deviations: an episode is a walk (`exact.walks.Walk`); every arm stops learning when it has sampled 30,000 turns.
 """
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import accumulate
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Share, Weight
 from longstride.curriculum import Fixed
 from longstride.exact.learner import recipe
@@ -36,8 +38,8 @@ LOOK, ANSWER = 0, 1
 class BudgetedLooks(Walk):
     """Looks at pages under a limit of turns that is one of several, and an answer."""
 
-    limits: Annotated[tuple[Count, ...], Field(min_length=1)] = (2, 4, 6, 10, 14)
-    """Turns that an episode may take, equally often."""
+    gaps: Annotated[tuple[Count, ...], Field(min_length=1)] = (2, 2, 2, 4, 4)
+    """By how many turns each limit is longer than the one before, and the first than none: so no two are the same."""
     pages: Count = 8
     finds: Share = 0.7
     """Probability that a look finds the next page."""
@@ -45,6 +47,11 @@ class BudgetedLooks(Walk):
     """Whether the policy sees how many turns are left; what it has found it always sees."""
     spread: Weight = 0.2
     """Deviation of the logits at the start."""
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """Turns that an episode may take, equally often."""
+        return tuple(accumulate(self.gaps))
 
     @property
     def world(self) -> tuple[EnumerableMDP, np.ndarray]:
@@ -94,33 +101,41 @@ def _looks(limits: tuple[int, ...], pages: int, finds: float, in_view: bool) -> 
 
 RECIPE = recipe(
     "bats/exact",
-    BudgetedLooks(horizon=14),
-    Walked(turns=Fixed(limit=14), credit=GroupRelative(), loss=PPO(), group=16, rate=8.0, most=30_000),
-    iterations=150,
+    BudgetedLooks(horizon=25),
+    Walked(turns=Fixed(limit=25), credit=GroupRelative(), loss=PPO(), group=16, rate=8.0, most=30_000),
+    iterations=400,  # enough for all turns, even where an episode takes one
 )
-_blind, _told = {"problem": {"in_view": False}}, {"problem": {"limits": (5,), "finds": 1.0}}
+_blind = {"problem": {"in_view": False}}
+_limits = {
+    # as many episodes of the one limit as else of five
+    "one_limit": RECIPE.replace(problem={"gaps": (9,)}, method={"group": 80}),
+    "near_limits": RECIPE.replace(problem={"gaps": (7, 1, 1, 1, 1)}),
+}
 
 CLAIM = Claim(
     name="bats/exact",
     paper="arXiv 2511.17006, abstract",
     statement="By equal sampled turns, a policy that sees how many turns are left earns more under limits that vary than one that "
-    "does not.",
+    "does not, each at its own best step, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "in_view": RECIPE,
         "blind": RECIPE.replace(**_blind),
-        "told_in_view": RECIPE.replace(**_told),
-        "told_blind": RECIPE.replace(problem={"limits": (5,), "finds": 1.0, "in_view": False}),
+        **{f"{limits}_in_view": arm for limits, arm in _limits.items()},
+        **{f"{limits}_blind": arm.replace(**_blind) for limits, arm in _limits.items()},
     },
     expected=Ordering(relations=("in_view > blind by 0.05",)),
-    control=Ordering(relations=("told_in_view > told_blind by 0.05",)),
-    seeds=tuple(range(100, 120)),
-    tuning_seeds=(1000, 1001, 1002),
-    grid={"method.rate": (2.0, 8.0, 32.0, 128.0, 512.0)},
+    # the less limits differ, the better one way serves them all
+    dose=(*(f"{limits}_in_view > {limits}_blind" for limits in _limits), "in_view > blind"),
+    worlds={
+        "problem.gaps": Between(low=1, high=5, shape=(5,)),
+        "problem.pages": Between(low=4, high=16, log=True),
+        "problem.finds": Between(low=0.4, high=0.95),
+        "problem.spread": Between(low=0.1, high=0.4, log=True),
+    },
+    grid={"method.rate": (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)},
     cost="sampled",
-)
-
-FINDING = (
-    "Who sees how many turns are left earns .48, who does not .20; under one limit that every look tells, both earn .50. In one world: "
-    "no constant of it was drawn."
+    tuning_seeds=(900, 901, 902),
+    # the earlier form was tuned on seeds from 1000 on
+    seeds=tuple(range(1100, 1140)),
 )

@@ -10,7 +10,7 @@ from longstride.rollout.context import BudgetInView
 
 
 def test_whoever_sees_the_last_turn_and_answers_in_it_has_the_best_reward() -> None:
-    problem = BudgetedLooks(limits=(2, 5), pages=3, finds=0.6, horizon=5)
+    problem = BudgetedLooks(gaps=(2, 3), pages=3, finds=0.6, horizon=5)
     logits = np.zeros((int(problem.world[1].max()) + 1, 1, 2))
     logits[:, 0, LOOK] = 50.0
     logits[: problem.pages + 1, 0, LOOK], logits[: problem.pages + 1, 0, ANSWER] = 0.0, 50.0  # one turn is left
@@ -31,7 +31,7 @@ def test_out_of_view_the_same_pages_look_the_same_whatever_is_left() -> None:
 
 
 def test_the_limit_of_an_episode_is_what_was_drawn() -> None:
-    problem = BudgetedLooks(limits=(2, 6), horizon=14)
+    problem = BudgetedLooks(gaps=(2, 4), horizon=14)
     never = np.tile([50.0, 0.0], (int(problem.world[1].max()) + 1, 1, 1))
     starts = np.flatnonzero(problem.world[0].start)
     played = problem.play(never, starts, 14, np.random.default_rng(0))

@@ -21,8 +21,9 @@ one solution, the other, or both; its only principle is which of them it reads.
 
 `exact.py` has the mechanism in small, with the same filter: items are of a kind of prompt, which has one criterion by which its answers are
 right, and does not name it. A principle is a criterion; by it each answer is read, with noise, and the first of them as a little better than it
-is. The filter pays as long as judgements differ in their principles: once RL has settled on the right ones it drops half of the votes for
-nothing (arms `settled`). There the judge is a table of principles by kind of prompt, and what it reads is not learned.
+is. The filter learns from the judgements that training makes. In one world it was worth 0.061 [0.056, 0.066] as long as judgements differed in
+their principles; after longer steps of RL, which settled on the right ones, it dropped half of the votes for nothing (-0.002 [-0.004, 0.001]).
+There the judge is a table of principles by kind of prompt, and what it reads is not learned.
 
 Deviations: hinted sampling, single answers and more than two in one judgement are left out; the filter learns on one half of the tasks and is
 used on the other, and not on training data. KL is to the policy after `cloning`, not to the one after rejection.

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from longstride.exact.judging import softmax
-from longstride.papers.spct.exact import Criteria, CriteriaTuned, JudgedItems, rejective, signs
+from longstride.papers.spct.exact import (
+    Criteria,
+    CriteriaTuned,
+    JudgedItems,
+    learned,
+    pairs_and_leads,
+    rejective,
+    signs,
+    tallied,
+)
 
 CLEAR = Criteria(kinds=2, criteria=2, answers=2, noise=0.0, bias=0.0, items=200)
 
@@ -39,7 +48,7 @@ def test_shuffled_answers_cancel_a_liking_for_the_first_in_the_sum() -> None:
 
 
 def test_what_is_kept_of_the_cold_start_leans_towards_the_right_principle() -> None:
-    p = softmax(rejective(Criteria(kinds=2, criteria=4), 2000, np.random.default_rng(0)))
+    p = softmax(rejective(Criteria(kinds=2, criteria=4), 2000, np.random.default_rng(0))[0])
     assert p.sum(1) == pytest.approx([1, 1]) and p.argmax(1).tolist() == [0, 1] and (p.max(1) < 0.8).all()
 
 
@@ -76,7 +85,8 @@ def test_the_filter_sums_the_half_that_is_likelier_right() -> None:
     """A filter that knows the right principle drops the judgements by the other one, up to half of them."""
     method, problem = CriteriaTuned(votes=16, rate=0.0), CLEAR.replace(kinds=1)
     state = method.start(problem, np.random.default_rng(0)) | {"logits": np.zeros((1, 2))}
-    state["filter"] = np.array([5.0, -5.0, 0.0, 0.0, 0.0])
+    state["tally"] = np.zeros((2, 10, 2))
+    state["tally"][0, :, 1] = state["tally"][1, :, 0] = 20
     known = problem.measures(method.solution(problem, state))["success"]
     assert problem.measures(method.replace(meta=False).solution(problem, state))["success"] + 0.05 < known
     assert known > 0.85
@@ -84,4 +94,17 @@ def test_the_filter_sums_the_half_that_is_likelier_right() -> None:
 
 def test_the_filter_sees_kind_principle_and_lead() -> None:
     made = JudgedItems(np.array([[1, 0]]), np.array([[[7.0, 4.0], [5.0, 5.0]]]))
-    assert signs(CLEAR, np.array([1, 1]), made).tolist() == [[0, 0, 0, 1, 3, 1], [0, 0, 1, 0, 0, 0]]
+    seen = pairs_and_leads(CLEAR, np.array([1]), made)
+    assert [of.tolist() for of in seen] == [[3, 2], [3, 0]]
+    assert signs(CLEAR, *seen).tolist() == [[0, 0, 0, 1, 3, 1], [0, 0, 1, 0, 0, 0]]
+    counted = tallied(CLEAR, np.array([1]), made, np.array([[True, False]]))
+    assert counted[3, 3].tolist() == [0, 1] and counted[2, 0].tolist() == [1, 0] and counted.sum() == 2
+
+
+def test_training_tells_the_filter_each_of_its_judgements_and_what_was_right_is_likelier_so() -> None:
+    method = CriteriaTuned(cold=50, batch=10, group=4)
+    state = method.start(CLEAR, np.random.default_rng(0))
+    after = method.step(CLEAR, state, np.random.default_rng(1))
+    assert state["tally"].sum() == 3 * 50 and after["tally"].sum() == 3 * 50 + 4 * 10
+    sure = learned(CLEAR, after["tally"])
+    assert sure.shape == (4, 10) and sure[0, 2] > sure[1, 2]  # kind 0 by its own principle, and by the other one

@@ -72,3 +72,9 @@ CLAIM = Claim(
     seeds=tuple(range(620, 636)),
     cost="iterations",
 )
+
+FINDING = (
+    "Choosing the noise of a cloned flow comes to 0.69 where the flow alone has 0.12 (+0.57 [0.49, 0.65]), by the margin in all of 16 "
+    "worlds, and the difference rises with the kinds of actions: 0.21, 0.33, 0.57. SAC with the same data and episodes has 0.61 (+0.07 "
+    "[-0.04, 0.18] at margin 0.1): 44 % of the worlds."
+)

@@ -39,3 +39,9 @@ CLAIM = Claim(
     seeds=tuple(range(660, 690)),
     cost="iterations",
 )
+
+FINDING = (
+    "Targets that are never below the data's return help at every distance: by 0.30 in the small maze, 0.21 in the medium and 0.14 [0.06, "
+    "0.22] in the large one. So the help falls where the claim has it rise, and in the large maze it is 0.1 or more in 47 % of 30 worlds. "
+    "Without the conservative term for actions that the data have not, 0.62 less is reached in the small maze, 0.20 in the large one."
+)

@@ -91,7 +91,7 @@ CLAIM = Claim(
         "problem.scorers.1.lure": Between(low=0.5, high=2.0, log=True),
     },
     # at the lowest a weighted vote counts heads, at the highest it takes the best score
-    grid={"problem.trust": (0.04, 0.2, 1.0, 5.0, 25.0)},
+    grid={"problem.trust": (0.2, 1.0, 5.0, 25.0, 125.0, 625.0)},
     cost="tokens",
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1024)),

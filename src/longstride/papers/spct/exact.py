@@ -199,3 +199,9 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "At the step of RL that is best for each, the filter is worth nothing: 0.916 and 0.914 (+0.001 [-0.002, 0.005]); by the margin of 0.02 "
+    "it is ahead in one of 40 worlds. With one criterion it costs 0.006, with three 0.004, so the more there are the less it loses. "
+    "Thirty-two judgements are worth 0.22 more than one, and RL 0.36 more than the cold start."
+)

@@ -139,3 +139,9 @@ CLAIM = Claim(
     # the earlier form was tuned on seeds from 1000 on
     seeds=tuple(range(1100, 1124)),
 )
+
+FINDING = (
+    "Who sees how many turns are left earns 0.50, who does not 0.32 (+0.19 [0.16, 0.23]), and by the margin in all of 24 worlds. Under one "
+    "limit for all episodes the difference is 0.11: who does not see it does not count its turns either. What limits that vary add to that "
+    "is 0.08 [0.05, 0.11]."
+)

@@ -19,7 +19,7 @@ from longstride.methods.losses import LossTerms
 from longstride.methods.pairs import Pair, PairCredit
 from longstride.methods.replay import without_replacement
 from longstride.methods.tokens import Tokens, sequence_sums
-from longstride.rewards import TaskReward, Verdict
+from longstride.rewards import Reward, TaskReward, Verdict
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -106,7 +106,7 @@ class WholeGroups(OnPolicy):
     """Groups whose last answer has ended in this iteration: an answer is compared with all of its group, whenever they
     ended. What was sampled in earlier iterations is read and not trained."""
 
-    reward: TaskReward | None = None
+    reward: Reward | None = None
     """Compares them, such as by their lengths, where the recipe's own reward cannot: in the iteration of one its
     siblings may not have ended. What is stored keeps what each one earned alone."""
 

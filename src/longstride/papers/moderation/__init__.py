@@ -24,9 +24,6 @@ label), both sides:
 
 `reward.type=scored_reward reward.judge=RUN` has a judge in the place of the label (docs/guides/judge.md).
 
-The claim is not frozen and has not been run. In the one run that was looked at RL came from 0.65 to 0.81 of 150 held-out posts with 192 labels, and
-fine-tuning to 0.72 with 1,920.
-
 Deviations: features are numbers, so nothing has to be understood but the form of a policy, and the start was shown that form. As its
 readings are short, no reward is paid for format or length. Where policies are named and not written (`tasks.named=true`),
 reasoning has nothing to go on, and fine-tuning on 1,920 labels remembers what a hundred names stand for (0.99). A hundred times fewer labels rest on what a large model knows before, which no model of this size shows; ten

@@ -90,5 +90,6 @@ CLAIM = Claim(
 FINDING = (
     "The best design of a conservative model is at 0.947 and that of a plain one at 0.898 (+0.049 [0.012, 0.093]), by the margin "
     "in 25 % of 24 worlds [12, 45]: half of those with many ripples, none of the valley. What it changes are the others: the "
-    "median design is at 0.87 against 0.05, and it promises as much as it keeps. Where vectors are too short to leave the designs, the plain model is ahead by 0.03."
+    "median design is at 0.87 against 0.05, and it promises as much as it keeps. Where vectors are too short to leave the designs, the "
+    "plain model is ahead by 0.03."
 )

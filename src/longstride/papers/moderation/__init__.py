@@ -26,8 +26,8 @@ label), both sides:
 
 Deviations: features are numbers, so nothing has to be understood but the form of a policy, and the start was shown that form. As its
 readings are short, no reward is paid for format or length. Where policies are named and not written (`tasks.named=true`),
-reasoning has nothing to go on, and fine-tuning on 1,920 labels remembers what a hundred names stand for (0.99). A hundred times fewer labels rest on what a large model knows before, which no model of this size shows; ten
-times are looked for. Rates, batches and lengths of the paper are not known.
+reasoning has nothing to go on, and fine-tuning on 1,920 labels remembers what a hundred names stand for (0.99). A hundred
+times fewer labels rest on what a large model knows before, which no model of this size shows; ten times are looked for. Rates, batches and lengths of the paper are not known.
 """
 
 from longstride.papers.card import Paper

@@ -100,5 +100,5 @@ CLAIM = Claim(
 FINDING = (
     "A strategy for each pair solves 0.52, one for all 0.47 (+0.05 [0.03, 0.08]), by 0.03 or more in 71 % of 24 worlds [51, 85]: where the "
     "model is weakest (levels below 0.07) there is no difference, and it grows with the lag of the misled scorer. That the scorers differ "
-    "adds nothing that 24 worlds show (+0.01 [-0.03, 0.05]): with two scorers alike it is 0.04, since policies differ too."
+    "adds nothing that 24 worlds show (+0.01 [-0.03, 0.05]): with two scorers alike, where the policies alone differ, it is 0.04."
 )

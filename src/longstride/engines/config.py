@@ -65,7 +65,7 @@ class Local(EngineConfig):
     """Processes of one thread each, for a small model on a CPU; any other stays in this process. Each has its share of
     `cache_gigabytes`. `auto`: one a core, 8 at most; `run.toml` has the number, which a run's last bits depend on."""
 
-    kernels: Kernels = "torch"
+    kernels: Kernels = "auto"
     """What computes a pass on a CPU."""
     float32_head: bool = False
     """The head computes in float32 whatever `dtype` is: log-probabilities nearer to the learner's."""

@@ -36,10 +36,10 @@ class LearnerConfig(Component):
     micro_tokens: Count = 8192
     """Padded tokens per forward pass: memory, never the result."""
     dtype: Literal["auto", "bfloat16", "float32"] = "auto"
-    """Arithmetic of the forward pass (autocast); weights keep their own type. `auto` is bfloat16 where the device has
-    instructions for it and float32 where it would only be imitated, at half the speed."""
-    kernels: Kernels = "torch"
-    """What computes a pass in float32."""
+    """Arithmetic of the forward pass (autocast); weights keep their own type. `auto` is float32 where its kernels are
+    native, else bfloat16 where the device has instructions for it: imitated, it would be at half the speed."""
+    kernels: Kernels = "auto"
+    """What computes a pass on a CPU in float32."""
     threads: Count | Literal["auto"] = 1
     """Threads that share the micro-batches of a step, a core each, where its kernels are native. `auto`: one a core, 8
     at most. The last bits of a result depend on the number: `run.toml` has that of a recipe's `learner`; cloning counts

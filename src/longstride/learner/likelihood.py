@@ -188,15 +188,15 @@ class TokenLikelihood(nn.Module):
         self.model: Any = model.eval()
         device = next(model.parameters()).device
         self._device_type = device.type
-        self._bfloat16 = native_bfloat16(device) if config.dtype == "auto" else config.dtype == "bfloat16"
         self._split = split_head(model)
-        self.native = False
+        plain = not (config.dtype == "bfloat16" or config.checkpointing or config.sharded or config.compile)
+        known = plain and self._split is not None and supported(model)
+        self.native = known and settled(config.kernels) == "native"
         """Whether one call computes a pass, on one core."""
-        plain = not (self._bfloat16 or config.checkpointing or config.sharded or config.compile)
-        if plain and self._split is not None and settled(config.kernels) == "native":
-            self.native = supported(model)
-            if self.native:
-                self._split = Decoder(model), self._split[1]
+        if self.native and self._split is not None:
+            self._split = Decoder(model), self._split[1]
+        by_device = not self.native and native_bfloat16(device)
+        self._bfloat16 = by_device if config.dtype == "auto" else config.dtype == "bfloat16"
         self.trees = takes_trees(model) and not isinstance(model, HasLosses)
         """Whether rows may branch."""
         self.padded = takes_padding(model)

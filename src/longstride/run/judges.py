@@ -86,7 +86,7 @@ def _recipe(run: Path, written: int) -> Experiment:
 def _loaded(run: str, temperature: float, checkpoint: str) -> "_Desk":
     """The judge at work; `checkpoint`, the newest, tells the states of a run apart."""
     policy, sampling = load(run), Sampling(temperature=temperature)
-    engine = Local(kernels="auto").make(policy, 0, [sampling])
+    engine = Local().make(policy, 0, [sampling])
     return _Desk(LanguagePlayer(engine, policy.chat, FullHistory(), sampling))
 
 

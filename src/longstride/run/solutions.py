@@ -53,7 +53,7 @@ def _written(settings: str, checkpoint: str) -> dict[Split, list[LabelledSolutio
         "test": source.puzzles.held_out(source.solved),
     }
     policy, sampling = load(source.policy), Sampling()
-    engine = Local(kernels="auto").make(policy, 0, [sampling])
+    engine = Local().make(policy, 0, [sampling])
     player = LanguagePlayer(engine, policy.chat, FullHistory(), sampling)
     budget = Budget(turns=source.turns, turn_tokens=source.turn_tokens)
     every: list[tuple[Split, Task]] = [

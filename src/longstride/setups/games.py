@@ -57,4 +57,4 @@ def recipe(name: str, credit: Credit, loss: Loss, critic: CriticConfig | None = 
         critic=critic,
         learner=LearnerConfig(lr=3e-4, warmup_steps=5, epochs=2, batch_samples=256).replace(**FAST),
         evaluation=Evaluation(tasks=300, baselines=False),
-    ).replace(engine={"kernels": "auto", "processes": "auto"}, **changes)
+    ).replace(engine={"processes": "auto"}, **changes)

@@ -1,4 +1,4 @@
 """What models of half a million parameters learn with on a processor, whatever the tasks."""
 
-FAST = {"dtype": "float32", "kernels": "auto", "threads": "auto"}
+FAST = {"dtype": "float32", "threads": "auto"}
 """Fields of a learner."""

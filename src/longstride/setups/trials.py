@@ -73,7 +73,6 @@ def recipe(
                 batch_samples=BATCH,
                 epochs=EPOCHS,
                 dtype="float32",
-                kernels="auto",
                 threads="auto",
             ),
         ),
@@ -85,11 +84,11 @@ def recipe(
         replay=OnPolicy(),
         credit=TrialReturn(),
         loss=PPO(),
-        learner=LearnerConfig(epochs=0, dtype="float32", kernels="auto"),
+        learner=LearnerConfig(epochs=0, dtype="float32"),
         evaluation=Evaluation(
             tasks=100,
             baselines=False,
             measures=(Regret(),),
             strategies=(Direct(), *(PlayedBy(learner=learner) for learner in beside)),
         ),
-    ).replace(engine={"kernels": "auto"}, **changes)
+    ).replace(**changes)

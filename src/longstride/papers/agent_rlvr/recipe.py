@@ -48,7 +48,7 @@ RECIPE = Recipe(
     loss=PPO(dual_clip=3.0, aggregation=Mean(over="token")),
     learner=LEARNER.replace(**FAST),
     evaluation=Evaluation(every=4, tasks=200, baselines=False),
-).replace(engine={"kernels": "auto", "processes": "auto"})
+).replace(engine={"processes": "auto"})
 
 ARM = RECIPE.replace(iterations=20, evaluation={"every": 2})
 # an iteration without hints samples about half of the tokens

@@ -59,7 +59,7 @@ def recipe(name: str, tasks: PuzzleSource, **changes: Any) -> Recipe:
                 *(WithinTokens(tokens=n) for n in TOKENS),
             ),
         },
-    ).replace(engine={"kernels": "auto", "processes": "auto"}, **changes)
+    ).replace(engine={"processes": "auto"}, **changes)
 
 
 RECIPE = recipe("backtrack", SearchTraces().tasks)

@@ -22,7 +22,7 @@ RECIPE = dial.recipe(
     cloning=Cloning(
         episodes=1400,
         learner=LearnerConfig(
-            lr=1e-3, batch_samples=64, warmup_steps=5, dtype="float32", micro_tokens=512, kernels="auto", threads="auto"
+            lr=1e-3, batch_samples=64, warmup_steps=5, dtype="float32", micro_tokens=512, threads="auto"
         ),
     ),
     credit=AcrossSegments(),

@@ -13,5 +13,5 @@ RECIPE = sites.recipe(
     credit=BestCandidate(),
     critic=FrozenQ(),
     loss=Reinforce(),
-    learner={"epochs": 2, "batch_samples": 512, "dtype": "float32", "kernels": "auto", "threads": "auto"},
-).replace(engine={"kernels": "auto", "processes": "auto"})
+    learner={"epochs": 2, "batch_samples": 512, "dtype": "float32", "threads": "auto"},
+).replace(engine={"processes": "auto"})

@@ -20,7 +20,7 @@ BY = Delegation(verb="find", tasks=Keys(), failed="wall", deepest=6, agents=64)
 """In words that the start knows: what is delegated reads as a goal does."""
 LIMITS = BudgetSchedule(turns=8, turn_tokens=3)
 """Of each agent: the size of its context. A tree of depth 1 takes 3 turns alone, one of depth 3 up to 21."""
-LEARNER = LearnerConfig(lr=1e-3, warmup_steps=5, batch_samples=256, dtype="float32", kernels="auto", threads="auto")
+LEARNER = LearnerConfig(lr=1e-3, warmup_steps=5, batch_samples=256, dtype="float32", threads="auto")
 
 RECIPE = Recipe(
     name="rao",
@@ -44,7 +44,7 @@ RECIPE = Recipe(
     loss=PPO(aggregation=Mean(over="token")),
     learner=LEARNER,
     evaluation=Evaluation(every=4, tasks=150, baselines=False, strategies=(Recursive(),)),
-).replace(engine={"kernels": "auto", "processes": "auto"})
+).replace(engine={"processes": "auto"})
 
 
 ALONE = RECIPE.replace(

@@ -46,7 +46,7 @@ RECIPE = puzzles.recipe(
             *(Abstracting(form=FORM, abstractions=m, attempts=SAMPLES // m, by=Verifier()) for m in (1, 4, 16)),
         ),
     },
-).replace(engine={"kernels": "auto", "processes": "auto"})
+).replace(engine={"processes": "auto"})
 
 ALONE, *_ABSTRACTING = RECIPE.evaluation.strategies[1:]
 ONE, FOUR, SIXTEEN = _ABSTRACTING

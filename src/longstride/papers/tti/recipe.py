@@ -32,8 +32,8 @@ RECIPE = RELEASED.replace(
     reward={"evidence": True},
     credit=FilteredBC(drop_unchanged=True),
     replay={"keep": 1024},
-    engine={"processes": "auto", "kernels": "auto"},
-    learner={"decay_steps": 3200, "dtype": "float32", "micro_tokens": 512, "kernels": "auto", "threads": "auto"},
+    engine={"processes": "auto"},
+    learner={"decay_steps": 3200, "dtype": "float32", "micro_tokens": 512, "threads": "auto"},
     evaluation={"every": 4},
 )
 

@@ -43,7 +43,6 @@ RECIPE = tti.RECIPE.replace(
             batch_samples=64,
             dtype="float32",
             micro_tokens=1024,
-            kernels="auto",
             threads="auto",
         ),
     ),

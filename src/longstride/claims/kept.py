@@ -23,7 +23,8 @@ SETTINGS = ("recipe", "changes", "design", "chosen", "tried")
 FIELDS = ("name", "verdict", "ordering", "control", "recipe", "seeds", "effects", "control_effects", "arms", "commit")
 """What a result cannot be without."""
 MEANS = re.compile(
-    r"(run\.)?(engine(\..*)?|learner\.(micro_tokens|checkpointing|sharded|kernels|threads|packed|head|compile|float32_head))"
+    r"(run\.)?(engine(\..*)?|(cloning\.)?learner\."
+    r"(micro_tokens|checkpointing|sharded|kernels|threads|packed|head|compile|float32_head))"
 )
 """Settings of what a run, an extrapolation's too, is computed with: they decide the last bits of its numbers, and not
 what is claimed."""

@@ -42,10 +42,10 @@ CLAIM = Claim(
         "reuse_25": ARM,
         "reuse_100": ARM.replace(curriculum={"unique": VISITS // 100}),
     },
-    expected=Ordering(relations=("reuse_25 > reuse_100 by 0.03",)),
+    expected=Ordering(relations=("reuse_25 > reuse_100 by 0.1",)),
     # what is not repeated often is not memorised
-    control=Ordering(relations=("once > reuse_25 by 0.03",)),
-    reported=Ordering(relations=("once > reuse_5", "once > reuse_25")),
+    control=Ordering(relations=("once > reuse_25 by 0.1",)),
+    dose=("once > reuse_5", "once > reuse_25", "once > reuse_100"),
     seeds=tuple(range(440, 452)),
     tuning_seeds=(930, 931),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},

@@ -48,7 +48,7 @@ _blind = {"context": LatestObservation()}
 CLAIM = Claim(
     name="score",
     paper="arXiv 2409.12917, abstract",
-    statement="Second attempts gain more on first ones in two stages with the bonus than without the bonus, and than where "
+    statement="By equal environment steps, second attempts gain more on first ones in two stages with the bonus than without the bonus, and than where "
     "both attempts are credited with their own reward from the beginning.",
     recipe=ARM,
     arms={
@@ -59,9 +59,13 @@ CLAIM = Claim(
         "blind_neither": ARM.replace(**_blind, **_neither),
     },
     measure="gain",
-    expected=Ordering(relations=("two_stages > neither",)),
+    expected=Ordering(relations=("two_stages > neither by 0.03",)),
     # what was not read cannot be corrected
     control=Ordering(relations=("blind_two_stages > blind_neither by 0.03",)),
     reported=Ordering(relations=("two_stages > no_bonus", "two_stages > neither in success")),
-    seeds=(0, 1, 2, 3, 4),
+    seeds=tuple(range(1760, 1770)),
+    tuning_seeds=(976, 977),
+    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
+    tuned_by="success",
+    cost="env_steps",
 )

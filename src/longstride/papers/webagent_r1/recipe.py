@@ -20,20 +20,26 @@ RECIPE = sites.recipe(
     learner=LearnerConfig(lr=5e-4, warmup_steps=5, batch_samples=384),
 )
 
-ARM = sites.arm(RECIPE)
+ARM = sites.arm(RECIPE, every=3)
 
 CLAIM = Claim(
     name="webagent_r1",
     paper="arXiv 2505.16421, on behaviour cloning and on context compression",
-    statement="Leaving out older pages costs no success, where behaviour was cloned in that context first.",
+    statement="By equal environment steps, a policy that reads the newest page alone has more success where behaviour was "
+    "cloned in that context than where it was cloned in another, and no less than one that reads all pages.",
     recipe=ARM,
     arms={
         "compressed": ARM,
         "cloned_elsewhere": ARM.replace(model="base"),
         "whole": ARM.replace(model="base", context=FullHistory()),
     },
-    expected=Ordering(relations=("compressed > cloned_elsewhere by 0.02",)),
+    expected=Ordering(relations=("compressed > cloned_elsewhere by 0.05",)),
     # what the compressed context leaves out was not needed
     control=Ordering(relations=("whole > compressed by 0.05",)),
-    seeds=(20, 21, 22),
+    seeds=tuple(range(1700, 1710)),
+    tuning_seeds=(970, 971),
+    grid={"learner.lr": (6e-5, 1.7e-4, 5e-4, 1.5e-3, 4.5e-3)},
+    tuning={"iterations": 5, "evaluation.every": 5},
+    cost="env_steps",
+    equal_cost=True,
 )

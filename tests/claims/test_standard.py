@@ -21,7 +21,7 @@ from longstride.claims.controls import learns_nothing, rise, void
 from longstride.claims.curves import at_equal_cost, costs_differ, matched
 from longstride.claims.frozen import SUFFIX, check_unspent, freeze, frozen_at, hash_of, kept_beside
 from longstride.claims.judging import judge
-from longstride.claims.kept import read_kept
+from longstride.claims.kept import read_kept, without_means
 from longstride.claims.pilot import seeds_needed, told
 from longstride.claims.runner import prepare, run_claim
 from longstride.claims.stages import Load, stages
@@ -642,11 +642,9 @@ class TestFrozen:
         assert run_claim(CLAIM, checkout.parent / "runs", seeds=(20, 21), place=checkout)["frozen"] is None
 
     def test_what_a_run_is_computed_with_is_not_frozen(self):
-        from longstride.claims.frozen import _without_means
-
         settings = {"engine": {"processes": 1}, "learner": {"threads": 2, "lr": 0.1}, "name": "x"}
-        assert _without_means(settings) == {"learner": {"lr": 0.1}, "name": "x"}
-        assert _without_means({"run": settings}) == {"run": {"learner": {"lr": 0.1}, "name": "x"}}
+        assert without_means(settings) == {"learner": {"lr": 0.1}, "name": "x"}
+        assert without_means({"run": [settings]}) == {"run": [{"learner": {"lr": 0.1}, "name": "x"}]}
 
     def test_the_commit_of_a_file_is_the_one_that_made_it_so(self, checkout: Path):
         assert committed(checkout) is None

@@ -7,12 +7,11 @@ no part of it. Seeds that were run are spent: whoever runs them again repeats a 
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from longstride.claims.claim import Claim
-from longstride.claims.kept import is_means, read_kept, write_kept
+from longstride.claims.kept import read_kept, without_means, write_kept
 from longstride.claims.tuning import Tuned
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.modules import own_modules
@@ -34,8 +33,8 @@ def hash_of(claim: Claim, tuned: Tuned) -> str:
         "seeds": list(claim.seeds),
         "relations": [list(of.relations) if of else [] for of in (claim.expected, claim.control, claim.reported)],
         "design": claim.design,
-        "recipe": _without_means(claim.recipe.as_data()),
-        "arms": {arm: _without_means(of.as_data()) for arm, of in claim.arms.items()},
+        "recipe": without_means(claim.recipe.as_data()),
+        "arms": {arm: without_means(of.as_data()) for arm, of in claim.arms.items()},
         "chosen": {arm: of["chosen"] for arm, of in tuned.items()},
     }
     if own := _own_code(claim):
@@ -47,14 +46,6 @@ def _own_code(claim: Claim) -> dict[str, str]:
     """By module of the user's own that an arm names, the hash of its file."""
     parts = [claim.recipe.as_data(), *(of.as_data() for of in claim.arms.values())]
     return {name: record["sha256"] for name, record in own_modules({"of": parts}).items()}
-
-
-def _without_means(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    return {
-        key: _without_means(of, f"{path}{key}.") if isinstance(of, Mapping) else of
-        for key, of in data.items()
-        if not is_means(f"{path}{key}")
-    }
 
 
 def check_unspent(claim: Claim, place: Path, folder: Path) -> None:

@@ -23,11 +23,10 @@ SETTINGS = ("recipe", "changes", "design", "chosen", "tried")
 FIELDS = ("name", "verdict", "ordering", "control", "recipe", "seeds", "effects", "control_effects", "arms", "commit")
 """What a result cannot be without."""
 MEANS = re.compile(
-    r"(run\.)?(engine(\..*)?|(cloning\.)?learner\."
-    r"(micro_tokens|checkpointing|sharded|kernels|threads|packed|head|compile|float32_head))"
+    r"(.*\.)?(engine(\..*)?|learner\.(micro_tokens|checkpointing|sharded|kernels|threads|packed|head|compile|float32_head))"
 )
-"""Settings of what a run, an extrapolation's too, is computed with: they decide the last bits of its numbers, and not
-what is claimed."""
+"""Settings of what a run and its parts are computed with: they decide the last bits of its numbers, and not what is
+claimed."""
 DIGITS = 6
 """Significant digits of what was measured."""
 
@@ -35,6 +34,16 @@ DIGITS = 6
 def is_means(place: str) -> bool:
     """Whether a dotted setting says what a run is computed with."""
     return MEANS.fullmatch(place) is not None
+
+
+def without_means(value: Any, path: str = "") -> Any:
+    """What stands under a dotted path, without the settings in it that say what a run is computed with."""
+    if isinstance(value, list):
+        return [without_means(of, path) for of in value]
+    if not isinstance(value, Mapping):
+        return value
+    places = {key: f"{path}.{key}" if path else key for key in value}
+    return {key: without_means(of, places[key]) for key, of in value.items() if not is_means(places[key])}
 
 
 def write_kept(path: Path, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,9 +93,12 @@ def differences(claim: Claim, result: Mapping[str, Any]) -> list[str]:
     for arm in arms.keys() & claim.arms.keys():
         was |= {f"{arm}: {key}": value for key, value in differing(recipe, built[arm])}
         now |= {f"{arm}: {key}": value for key, value in claim.changes(arm).items()}
-    differ = [key for key in dict.fromkeys([*was, *now]) if was.get(key) != now.get(key)]
-    differ = [key for key in differ if not is_means(key.rpartition(": ")[2])]
-    return [f"{key}: {was.get(key)}, now {now.get(key)}" for key in differ]
+    places = {key: key.rpartition(": ")[2] for key in [*was, *now]}
+    return [
+        f"{key}: {was.get(key)}, now {now.get(key)}"
+        for key, place in places.items()
+        if not is_means(place) and without_means(was.get(key), place) != without_means(now.get(key), place)
+    ]
 
 
 def _rounded(value: Any) -> Any:

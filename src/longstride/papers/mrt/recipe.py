@@ -26,7 +26,7 @@ RECIPE = puzzles.recipe(
     evaluation={"every": 20, "strategies": BUDGETS},
 )
 
-ARM = puzzles.arm(RECIPE, tasks=600).replace(evaluation={"every": 4})
+ARM = puzzles.arm(RECIPE, tasks=200).replace(evaluation={"every": 8})
 _outcome = GroupRelative(normalize="none")
 GRPO = ARM.replace(sampler=Groups(), episodes_per_iteration=72, credit=_outcome)
 """Outcome reward alone, from the start of every task, in about as many sampled tokens: GRPO as in `dr_grpo`."""

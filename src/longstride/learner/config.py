@@ -34,7 +34,7 @@ class LearnerConfig(Component):
     batch_samples: Count = 128
     """Samples (turns) per optimiser step, at most."""
     micro_tokens: Count = 8192
-    """Padded tokens per forward pass: memory, never the result."""
+    """Padded tokens per forward pass, at most: memory, never the result. Native kernels take fewer."""
     dtype: Literal["auto", "bfloat16", "float32"] = "auto"
     """Arithmetic of the forward pass (autocast); weights keep their own type. `auto` is float32 where its kernels are
     native, else bfloat16 where the device has instructions for it: imitated, it would be at half the speed."""

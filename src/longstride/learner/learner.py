@@ -36,6 +36,8 @@ from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
 from longstride.models.adapters import adapt, merged, without_adapters
 from longstride.models.room import doing
 
+NATIVE_TOKENS = 512
+"""Padded tokens of a native pass, at most: what it computes then stays in the cache of a core."""
 PATIENCE = 10
 """Steps in a row without a finite gradient after which training is given up."""
 PREFIXES = {REFERENCE: "reference/", ANCHOR: "anchor_policy/"}
@@ -91,7 +93,8 @@ class Learner:
         """What computes the micro-batches of a step, a thread each."""
         if self._likelihood.native:
             self._crew = crew(self._likelihood, config)
-        self._branch_tokens = config.micro_tokens if self._likelihood.trees else 0
+        self._pass_tokens = min(config.micro_tokens, NATIVE_TOKENS) if self._likelihood.native else config.micro_tokens
+        self._branch_tokens = self._pass_tokens if self._likelihood.trees else 0
         self._own = model if isinstance(model, HasLosses) else None
         """The model, where it has losses of its own."""
         if self._own is not None and parallel.world() > 1:
@@ -213,7 +216,7 @@ class Learner:
         shares = parallel.balance([len(row.ids) for row in rows], parallel.world())
         one = self._likelihood.packed
         padded = self._likelihood.padded
-        packed = [packs([rows[k] for k in share], self.config.micro_tokens, one, padded) for share in shares]
+        packed = [packs([rows[k] for k in share], self._pass_tokens, one, padded) for share in shares]
         mine = packed[parallel.rank()]
         try:
             for part in mine:

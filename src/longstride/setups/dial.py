@@ -43,6 +43,6 @@ def recipe(name: str, credit: Credit, loss: Loss, critic: CriticConfig | None = 
         credit=credit,
         loss=loss,
         critic=critic,
-        learner=LearnerConfig(dtype="float32", micro_tokens=512, threads="auto"),
+        learner=LearnerConfig(dtype="float32", threads="auto"),
         evaluation=Evaluation(every=6, baselines=False, measures=(Wasted(), Misread())),
     ).replace(engine={"processes": "auto"}, **changes)

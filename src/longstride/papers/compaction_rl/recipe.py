@@ -21,9 +21,7 @@ RECIPE = dial.recipe(
     context=Compacted(keep=0),
     cloning=Cloning(
         episodes=1400,
-        learner=LearnerConfig(
-            lr=1e-3, batch_samples=64, warmup_steps=5, dtype="float32", micro_tokens=512, threads="auto"
-        ),
+        learner=LearnerConfig(lr=1e-3, batch_samples=64, warmup_steps=5, dtype="float32", threads="auto"),
     ),
     credit=AcrossSegments(),
     critic=TurnValue(warmup=1),

@@ -21,9 +21,7 @@ RECIPE = dial.recipe(
     cloning=Cloning(
         demonstrations=ReportedSolutions(),
         episodes=1600,
-        learner=LearnerConfig(
-            lr=1e-3, batch_samples=64, warmup_steps=5, dtype="float32", micro_tokens=512, threads="auto"
-        ),
+        learner=LearnerConfig(lr=1e-3, batch_samples=64, warmup_steps=5, dtype="float32", threads="auto"),
     ),
     credit=EfficiencyAware(discount=0.95),
     loss=GSPO(),

@@ -33,7 +33,7 @@ RECIPE = RELEASED.replace(
     credit=FilteredBC(drop_unchanged=True),
     replay={"keep": 1024},
     engine={"processes": "auto"},
-    learner={"decay_steps": 3200, "dtype": "float32", "micro_tokens": 512, "threads": "auto"},
+    learner={"decay_steps": 3200, "dtype": "float32", "threads": "auto"},
     evaluation={"every": 4},
 )
 

@@ -42,7 +42,6 @@ RECIPE = tti.RECIPE.replace(
             betas=(0.9, 0.98),
             batch_samples=64,
             dtype="float32",
-            micro_tokens=1024,
             threads="auto",
         ),
     ),

@@ -192,7 +192,7 @@ def test_a_setting_a_seed_or_a_relation_that_is_otherwise_is_named():
 
 
 def test_what_a_run_is_computed_with_may_be_otherwise():
-    claim, result = papers.load_claim("mirothinker"), RESULTS["mirothinker"]
+    claim, result = papers.load_claim("iterresearch"), RESULTS["iterresearch"]
     settings = result["recipe"]["learner"]
     slower = result | {"recipe": result["recipe"] | {"learner": settings | {"micro_tokens": 1}}}
     assert differences(claim, slower) == []

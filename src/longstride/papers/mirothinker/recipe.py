@@ -21,7 +21,7 @@ RECIPE = sites.recipe(
 )
 
 ARM = sites.arm(RECIPE, iterations=8, every=8)
-_more = "trained > trained@direct_6_turns in gained_success"
+_more = "trained > trained@direct_6_turns"
 
 CLAIM = Claim(
     name="mirothinker",
@@ -29,17 +29,18 @@ CLAIM = Claim(
     statement="Reinforcement learning adds more success in 24 turns than in six, and by the more the harder a task.",
     recipe=ARM,
     arms={"trained": ARM},
+    measure="gained_success",
     # the gain of more turns after training, minus that of the start
     expected=Ordering(relations=(f"{_more} by 0.02",)),
-    dose=tuple(f"{_more}_{tasks}" for tasks in ("easy", "medium", "hard")),
-    reported=Ordering(
-        relations=("trained > trained@direct_6_turns", "trained > trained@direct_12_turns in gained_success")
-    ),
+    dose=tuple(f"{_more} in gained_success_{tasks}" for tasks in ("easy", "medium", "hard")),
+    reported=Ordering(relations=("trained > trained@direct_6_turns in success", "trained > trained@direct_12_turns")),
     seeds=tuple(range(1800, 1812)),
     tuning_seeds=(980, 981),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuning={"iterations": 4, "evaluation.every": 4, "evaluation.strategies": [Direct(turns=24).as_data()]},
+    tuned_by="success",
     cost="sampled_tokens",
+    scale=(-1.0, 1.0),
 )
 
 FINDING = "Turns are worth nearly as much before training (0.022) as after it (0.028)."

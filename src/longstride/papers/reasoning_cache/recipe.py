@@ -30,7 +30,7 @@ RECIPE = puzzles.recipe(
 )
 
 ARM = puzzles.arm(RECIPE, tasks=400)
-_more = "rounds@direct_8_turns > rounds in gained_success"
+_more = "rounds@direct_8_turns > rounds"
 _long = {"turns": 1, "turn_tokens": ROUNDS * TOKENS}
 
 CLAIM = Claim(
@@ -49,19 +49,22 @@ CLAIM = Claim(
             episodes_per_iteration=72,
         ),
     },
+    measure="gained_success",
     # the gain of more rounds after training, minus that of the start
     expected=Ordering(relations=(f"{_more} by 0.02",)),
-    dose=tuple(f"{_more}_{steps}" for steps in ("easy", "medium", "hard")),
+    dose=tuple(f"{_more} in gained_success_{steps}" for steps in ("easy", "medium", "hard")),
     reported=Ordering(
         relations=(
-            "rounds@direct_8_turns > rounds",
-            "rounds@direct_8_turns > long@direct_8_turns",
-            "rounds > long@direct_1_turns",
+            "rounds@direct_8_turns > rounds in success",
+            "rounds@direct_8_turns > long@direct_8_turns in success",
+            "rounds > long@direct_1_turns in success",
         )
     ),
     seeds=tuple(range(1780, 1792)),
     tuning_seeds=(978, 979),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuning={"iterations": 8, "evaluation.every": 8, "evaluation.strategies": [Direct().as_data()]},
+    tuned_by="success",
     cost="sampled_tokens",
+    scale=(-1.0, 1.0),
 )

@@ -46,7 +46,7 @@ CLAIM = Claim(
     # what is not repeated often is not memorised
     control=Ordering(relations=("once > reuse_25 by 0.1",)),
     dose=("once > reuse_5", "once > reuse_25", "once > reuse_100"),
-    seeds=tuple(range(440, 452)),
+    seeds=tuple(range(440, 456)),
     tuning_seeds=(930, 931),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     cost="env_steps",

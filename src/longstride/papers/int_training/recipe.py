@@ -17,7 +17,7 @@ BEFORE = 3
 RECIPE = puzzles.recipe(
     "int_training",
     episodes_per_iteration=128,
-    tasks=ModularChain(lengths=(12, 12, 12)),
+    tasks=ModularChain(lengths=(3, 4, 5)),
     sampler=Interventions(iterations=BEFORE),
     credit=Spliced(),
     loss=Reinforce(aggregation=Mean(over="token")),
@@ -25,9 +25,8 @@ RECIPE = puzzles.recipe(
     learner={"batch_samples": 64},
 )
 
-ARM = RECIPE.replace(iterations=16, evaluation={"every": 4, "tasks": 300})
-_rl = {"sampler": Groups(), "credit": GroupRelative(), "loss": PPO(), "objectives": (), "iterations": 24}
-_middle, _short = {"tasks": {"lengths": (6, 6, 6)}}, {"tasks": {"lengths": (2, 2, 2)}}
+ARM = RECIPE.replace(iterations=5, evaluation={"every": 1, "tasks": 300})
+_rl = {"sampler": Groups(), "credit": GroupRelative(), "loss": PPO(), "objectives": (), "iterations": 8}
 
 CLAIM = Claim(
     name="int_training",
@@ -38,22 +37,17 @@ CLAIM = Claim(
     arms={
         "int": ARM,
         "rl": ARM.replace(**_rl),
-        "int_6": ARM.replace(**_middle),
-        "rl_6": ARM.replace(**_rl, **_middle),
-        "int_2": ARM.replace(**_short),
-        "rl_2": ARM.replace(**_rl, **_short),
         "no_prefix": ARM.replace(credit={"prefix": False}),
         "references": ARM.replace(
             **_rl, cloning=Cloning(episodes=100, learner=LearnerConfig(lr=3e-4, batch_samples=64))
         ),
     },
     expected=Ordering(relations=("int > rl by 0.03",)),
-    dose=("int_2 > rl_2", "int_6 > rl_6", "int > rl"),
+    dose=tuple(f"int > rl in success_{steps}" for steps in ("easy", "medium", "hard")),
     reported=Ordering(relations=("int > no_prefix", "int > references")),
     seeds=tuple(range(1700, 1712)),
     tuning_seeds=(970, 971),
     grid={"learner.lr": (4e-5, 1.2e-4, 4e-4, 1.2e-3, 4e-3)},
-    tuning={"iterations": 8, "evaluation.every": 8},
     cost="sampled_tokens",
     equal_cost=True,
 )

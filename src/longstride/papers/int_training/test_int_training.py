@@ -233,6 +233,6 @@ def test_a_judge_of_ones_own_finds_errors_of_another_model_on_other_tasks_by_set
     assert {t.turns[0].given for t in trajectories_of(run) if t.role == PROBE} >= {1} and second["grad_norm"] > 0
 
 
-def test_arms_differ_in_what_comes_before_rl_and_in_the_steps_of_answers() -> None:
+def test_arms_differ_in_what_comes_before_rl() -> None:
     assert set(CLAIM.changes("rl")) == {"sampler", "credit", "loss", "objectives", "iterations"}
-    assert list(CLAIM.changes("no_prefix")) == ["credit.prefix"] and list(CLAIM.changes("int_2")) == ["tasks.lengths"]
+    assert list(CLAIM.changes("no_prefix")) == ["credit.prefix"]

@@ -51,3 +51,8 @@ CLAIM = Claim(
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     cost="env_steps",
 )
+
+FINDING = (
+    "After as many updates a language model that meets each task once has a success of 0.923, one that passes 5 times over its tasks 0.912, 25 "
+    "times 0.877 and 100 times, over four of them, 0.622."
+)

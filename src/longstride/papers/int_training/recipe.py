@@ -45,7 +45,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("int > rl by 0.03",)),
     dose=tuple(f"int > rl in success_{steps}" for steps in ("easy", "medium", "hard")),
     reported=Ordering(relations=("int > no_prefix", "int > references")),
-    seeds=tuple(range(1700, 1712)),
+    seeds=tuple(range(1700, 1716)),
     tuning_seeds=(970, 971),
     grid={"learner.lr": (4e-5, 1.2e-4, 4e-4, 1.2e-3, 4e-3)},
     cost="sampled_tokens",

@@ -31,9 +31,6 @@ references, an environment of your own by `demonstrate`):
 
 `metrics.jsonl` has, by source, what each iteration was trained on.
 
-The claim is not frozen and has not been run. In the one pair of runs that was looked at (seed 960) the target, which is not trained on, came
-from .13 [.10, .18] of 300 tasks to .71 [.66, .76] where sources are weighted, and to .64 [.58, .69] where they are drawn alike.
-
 Deviations: the abstract and notes were read. The paper's weights depend on those before (an LSTM), and several sources are tried from the same
 weights in an iteration; here one is, and what it did is what is compared. The target is not trained on at the end, so what is measured is
 transfer alone. A gain is the fall of the loss after the outer step, which is what is kept. Rates and batches of the paper are not known, and its models

@@ -79,3 +79,9 @@ CLAIM = Claim(
     cost="sampled_tokens",
     equal_cost=True,
 )
+
+FINDING = (
+    "It stays open: by as many sampled tokens weighted sources are ahead by 0.05 [0.01, 0.08] where four of them are unrelated, by 0.17 where two "
+    "are and behind by 0.03 where none is, so that the help does not rise all the way. Against an inner loop that is kept whole, Reptile's part "
+    "of it is worth 0.11 [0.02, 0.22]."
+)

@@ -75,7 +75,7 @@ def rise(relations: Sequence[str], differences: Sequence[np.ndarray]) -> dict[st
 
     Args:
         relations: at rising strengths of the cause.
-        differences: of each, (seeds, tasks).
+        differences: of each, (seeds, tasks); where one has more tasks than another, seeds alone are pairs.
 
     Returns:
         `relations`, their mean differences (`means`), the last minus the first with its interval (`mean`, `lo`, `hi`),
@@ -83,7 +83,10 @@ def rise(relations: Sequence[str], differences: Sequence[np.ndarray]) -> dict[st
         fewer seeds than `stats.ordering.FEWEST` decide nothing.
     """
     means = [float(of.mean()) for of in differences]
-    e = paired_difference_clustered(differences[-1], differences[0], seed=0)
+    strongest, weakest = differences[-1], differences[0]
+    if strongest.shape != weakest.shape:
+        strongest, weakest = (of.mean(axis=1, keepdims=True) for of in (strongest, weakest))
+    e = paired_difference_clustered(strongest, weakest, seed=0)
     rising = all(a <= b for a, b in pairwise(means))
     verdict: Judgement = "reproduced" if e.lo > 0 and rising else "not reproduced" if e.hi <= 0 else "undecided"
     if len(differences[0]) < FEWEST:

@@ -58,7 +58,7 @@ CLAIM = Claim(
             "mrt > short in success",
         )
     ),
-    seeds=tuple(range(1740, 1752)),
+    seeds=tuple(range(1740, 1765)),
     tuning_seeds=(974, 975),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuning={"iterations": 8, "evaluation.every": 8},

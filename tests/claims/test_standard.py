@@ -385,13 +385,13 @@ class TestControls:
         assert rise(("a > b",) * 3, at)["verdict"] == "reproduced"
         assert rise(("a > b",) * 3, at[::-1])["verdict"] == "not reproduced"
         assert rise(("a > b",) * 3, [of[:4] for of in at[::-1]])["verdict"] == "undecided", "four seeds decide nothing"
+        with pytest.raises(ValueError, match="3 strengths or more, got 2"):
+            claim(dose=("firm > slips", "firm > more"))
 
     def test_where_one_strength_has_more_tasks_seeds_alone_are_pairs(self):
         seeds = np.arange(8.0)[:, None]
         found = rise(("a > b",) * 3, [seeds + np.zeros(3), seeds + np.ones(5), seeds + 2.0 + np.array([-1.0, 1.0])])
         assert found["means"] == [3.5, 4.5, 5.5] and (found["mean"], found["lo"], found["hi"]) == (2.0, 2.0, 2.0)
-        with pytest.raises(ValueError, match="3 strengths or more, got 2"):
-            claim(dose=("firm > slips", "firm > more"))
 
 
 def test_what_was_gained_is_the_end_minus_the_start_of_the_same_task(tmp_path: Path):

@@ -27,8 +27,6 @@ was trained with `tasks.asks=line` (docs/guides/judge.md), or a model behind a c
 What it samples and reads is counted in `judge_usage`. How well it has to find errors for this to pay was not measured. `int_training/published` has
 the settings of the paper's own size.
 
-The claim is not frozen and has not been run.
-
 Deviations: nothing but the verdict of whole answers is read, no reference solution, for a model of half a million parameters follows no instructions;
 so a failed answer is left alone where no continuation of it succeeds. What is cloned was sampled by the policy in the same iteration, and each search
 is cloned once. Chains of 12 operations, the former tasks, teach nothing here: a guess is right one time in seven, and neither RL nor interventions ended

@@ -6,11 +6,11 @@ context.type=full_history`, with the mixes in `evaluation.strategies`.
 
 from longstride.claims.claim import Claim
 from longstride.engines.base import Sampling
-from longstride.envs.puzzles import Iterated, Puzzles
+from longstride.envs.puzzles import Iterated
 from longstride.papers.scaling_3d.method import ThreeAxes
 from longstride.rollout.context import LatestObservation
+from longstride.run.recipe import Recipe
 from longstride.setups import puzzles
-from longstride.setups.puzzles import ALIKE
 from longstride.stats import Ordering
 
 
@@ -28,6 +28,8 @@ WAYS = {
 }
 """Ways to spend more: on one axis, and on all."""
 
+_batch = "three@three > batch@batch"
+
 RECIPE = puzzles.tested(
     "scaling_3d",
     (ONCE, *(strategy for of in WAYS.values() for strategy in of)),
@@ -36,21 +38,27 @@ RECIPE = puzzles.tested(
     evaluation={"tasks": 120, "sampling": Sampling(), "start": False},  # nothing is trained, so the end says the same
 )
 
+
+def _spent(way: str) -> Recipe:
+    """The recipe under one way alone, its largest mix first: that is what its temperature is chosen by."""
+    return RECIPE.replace(evaluation={"strategies": (*reversed(WAYS[way]), ONCE)})
+
+
 CLAIM = Claim(
     name="scaling_3d",
     paper="arXiv 2511.15738, abstract",
     statement="In as many tokens, several answers of some length in several turns solve more than what is spent on answers "
-    "alone, or on turns alone.",
+    "alone, the more so the more steps a task takes, and more than what is spent on turns alone.",
     recipe=RECIPE,
-    arms={"solved": RECIPE, "alike": RECIPE.replace(tasks={"puzzles": Puzzles(sources=(ALIKE,))})},
+    arms={way: _spent(way) for way in WAYS},
     ways={name: (ONCE.name, *(strategy.name for strategy in of)) for name, of in WAYS.items()},
-    expected=Ordering(relations=("solved@three > solved@batch by 0.02", "solved@three > solved@turns by 0.02")),
+    expected=Ordering(relations=(f"{_batch} by 0.05", "three@three > turns@turns by 0.05")),
     # what is thought in one turn needs no other
-    control=Ordering(relations=("alike@three > alike@batch by 0.02",)),
-    reported=Ordering(relations=("solved@batch > solved@context", "solved@turns > solved@batch")),
-    seeds=tuple(range(470, 480)),
+    dose=tuple(f"{_batch} in success_{steps}" for steps in ("easy", "medium", "hard")),
+    reported=Ordering(relations=("batch@batch > context@context", "turns@turns > batch@batch")),
+    seeds=tuple(range(470, 486)),
     tuning_seeds=(930, 931),
-    grid={"evaluation.sampling.temperature": (0.4, 0.6, 0.8, 1.0, 1.2)},
+    grid={"evaluation.sampling.temperature": (0.1, 0.2, 0.4, 0.7, 1.0)},
     cost="total_tokens",
     equal_cost=True,
 )

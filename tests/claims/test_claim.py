@@ -222,6 +222,11 @@ def test_ways_to_spend_are_compared_where_they_have_spent_as_much(recipe, tmp_pa
     assert not [
         line for line in pages._by_strategy({**result, "along": "spent_tokens"}).axes[0].lines if line == "turns"
     ]
+    alone = {"turns": (direct, two, four), "votes": (direct, *votes)}
+    arms = {way: claim.arms["short"].replace(evaluation={"strategies": of}) for way, of in alone.items()}
+    apart = claim.replace(name="apart", arms=arms, expected={"relations": ("turns@turns > votes@votes by 0.1",)})
+    same = run_claim(apart, tmp_path, seeds=(0, 1))["effects"][0]
+    assert (same["mean"], same["lo"]) == (result["effects"][0]["mean"], result["effects"][0]["lo"])
     unknown = {"turns": (direct.name, two.name, "direct_9_turns")}
     with pytest.raises(ConfigError, match="short@turns: unknown strategy 'direct_9_turns'"):
         run_claim(claim.replace(ways=unknown, expected={"relations": ("short@turns > long",)}), tmp_path)

@@ -90,8 +90,9 @@ def all_curves(runs: Mapping[Path, str], claim: Claim) -> Curves:
             found.setdefault(side, []).append(curve)
     return found | {
         f"{arm}@{way}": _way(claim, arm, strategies, found)
-        for arm in claim.arms
+        for arm, experiment in claim.arms.items()
         for way, strategies in claim.ways.items()
+        if set(strategies) <= set(experiment.strategies)
     }
 
 

@@ -90,9 +90,9 @@ class Claim(Component):
     """Whether relations are judged where both sides have spent as much as the thriftier one in all, between the two
     evaluations next to it; at the end if not. So evaluate often: a curve that flattens is read a little too low."""
     ways: Mapping[str, Annotated[tuple[str, ...], Field(min_length=3)]] = {}
-    """Ways to spend more at the test: by name, the names of strategies. `ARM@WAY` is a side of relations where the arm has
-    these, and its curve goes through them, in the order of what they cost after training. Takes `equal_cost`, and as `cost` a measure of an
-    evaluation, such as `spent_tokens`."""
+    """Ways to spend more at the test: by name, the names of strategies. `ARM@WAY` is a side of relations where the arm
+    has these, and its curve goes through them, in the order of what they cost after training. Takes `equal_cost`, and
+    as `cost` a measure of an evaluation, such as `spent_tokens`."""
     dose: Annotated[tuple[str, ...], Field(max_length=9)] = ()
     """Relations at three or more rising strengths of the cause, along which the effect has to rise: a control too."""
     scale: tuple[float, float] = (0.0, 1.0)

@@ -68,3 +68,9 @@ CLAIM = Claim(
     cost="sampled_tokens",
     scale=(-1.0, 1.0),
 )
+
+FINDING = (
+    "Training in three rounds adds 0.06 of success in three rounds and 0.04 in eight (-0.02 [-0.04, 0.00]): eight rounds are 0.07 ahead of three "
+    "after training, and 0.09 before it. In eight rounds a long chain of thought comes to as much, and in a single one of as many tokens it is ahead by "
+    "0.04 [0.01, 0.06]."
+)

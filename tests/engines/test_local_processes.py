@@ -123,7 +123,9 @@ def test_what_depends_on_the_machine_is_decided_when_a_run_begins(model_folder, 
     kept = load_toml(Recipe, tmp_path / "run" / "run.toml")
     assert kept == recipe.replace(engine={"processes": 3}).settled()
     monkeypatch.setattr("longstride.engines.local_processes.cores", lambda: 20)
-    assert recipe.engine.settled().processes == 8 and kept.engine.settled() == kept.engine
+    settled = recipe.engine.settled()
+    assert isinstance(settled, Local) and settled.processes == 8
+    assert kept.engine.settled() == kept.engine
     assert recipe.replace(engine={"kernels": "torch"}).engine.settled() == Local(
         processes=8, dtype="float32", kernels="torch"
     )

@@ -44,7 +44,7 @@ CLAIM = Claim(
         "tasks.mass": Between(low=0.7, high=1.0),
         "tasks.length": Between(low=0.7, high=1.0),
     },
-    grid={"agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
+    grid={"agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)},
     tuning_seeds=(960, 961, 962),
     seeds=tuple(range(600, 620)),
     cost="env_steps",

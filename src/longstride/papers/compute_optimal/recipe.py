@@ -7,6 +7,7 @@ has what there is to choose from, and `budget_tokens` what a task may take.
 from typing import Any
 
 from longstride.claims.claim import Claim
+from longstride.engines.base import Sampling
 from longstride.envs.puzzles import ModularChain
 from longstride.run.recipe import Recipe
 from longstride.setups import puzzles
@@ -44,7 +45,7 @@ RECIPE = puzzles.tested(
     "compute_optimal",
     chosen(Confidence()),
     tasks=ModularChain(),
-    evaluation={"tasks": 600, "start": False},  # nothing is trained, so the end says the same
+    evaluation={"tasks": 600, "sampling": Sampling(), "start": False},  # nothing is trained, so the end says the same
 )
 
 
@@ -75,5 +76,6 @@ CLAIM = Claim(
     reported=Ordering(relations=("sure_by_difficulty > sure_one_for_all", "by_predicted > one_for_all")),
     cost="total_tokens",
     tuning_seeds=(930, 931),
+    grid={"evaluation.sampling.temperature": (0.2, 0.4, 0.7, 1.0, 1.4)},
     seeds=tuple(range(1100, 1110)),
 )

@@ -5,6 +5,7 @@ tests on your own tasks (the same of the second strategy, which it is compared w
 """
 
 from longstride.claims.claim import Claim
+from longstride.engines.base import Sampling
 from longstride.envs.puzzles import ModularChain
 from longstride.papers.scorer_aware.method import ChosenByScorer, WholeSolutions
 from longstride.rewards.scorers import Generative, RunJudge
@@ -29,7 +30,7 @@ RECIPE = puzzles.tested(
     "scorer_aware",
     (BY_SCORER, BY_SCORER.replace(aware=False)),
     tasks=ModularChain(),
-    evaluation={"tasks": 120, "start": False},  # nothing is trained, so the end says the same
+    evaluation={"tasks": 120, "sampling": Sampling(), "start": False},  # nothing is trained, so the end says the same
 )
 
 
@@ -56,5 +57,6 @@ CLAIM = Claim(
     control=Ordering(relations=("alike_by_scorer > alike_for_all by 0.02",)),
     seeds=tuple(range(360, 368)),
     tuning_seeds=(930, 931),
+    grid={"evaluation.sampling.temperature": (0.2, 0.4, 0.7, 1.0, 1.4)},
     cost="total_tokens",
 )

@@ -62,3 +62,8 @@ CLAIM = Claim(
     cost="total_tokens",
     equal_cost=True,
 )
+
+FINDING = (
+    "At equal tokens all three axes come to less than answers alone and than turns alone, and by the more the more steps a task "
+    "takes. Turns alone are ahead of answers alone by 0.026."
+)

@@ -38,7 +38,7 @@ def _of(strategy: ChosenByScorer) -> Recipe:
     return RECIPE.replace(evaluation={"strategies": (strategy,)})
 
 
-_alike = BY_SCORER.replace(guides=(Oracle(noise=0.5), Oracle(noise=1.0)))
+_alike = BY_SCORER.replace(guides=(Oracle(noise=2.0), Oracle(noise=3.0)))
 
 CLAIM = Claim(
     name="scorer_aware",
@@ -55,7 +55,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("by_scorer > for_all by 0.02",)),
     # scorers that both see every step serve the same search
     control=Ordering(relations=("alike_by_scorer > alike_for_all by 0.02",)),
-    seeds=tuple(range(360, 368)),
+    seeds=tuple(range(360, 384)),
     tuning_seeds=(930, 931),
     grid={"evaluation.sampling.temperature": (0.2, 0.4, 0.7, 1.0, 1.4)},
     cost="total_tokens",

@@ -38,7 +38,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("four_small > four_large by 0.1",)),
     dose=tuple(f"{of}_small > {of}_large" for of in _RATIOS),
     worlds={"tasks.mass": Between(low=0.7, high=1.0), "tasks.length": Between(low=0.7, high=1.0)},
-    grid={"agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
+    grid={"agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)},
     tuning_seeds=(997, 998, 999, 1000),
     seeds=tuple(range(720, 760)),
     cost="env_steps",

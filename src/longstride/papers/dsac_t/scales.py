@@ -49,3 +49,8 @@ CLAIM = Claim(
     seeds=tuple(range(600, 620)),
     cost="env_steps",
 )
+
+FINDING = (
+    "At its own best rate of the critic, 0.01, an agent with squared errors holds the pole for as long at all sizes of rewards, 0.03 to "
+    "43: the claim holds in 5 % of the worlds."
+)

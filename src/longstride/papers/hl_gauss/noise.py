@@ -44,8 +44,8 @@ CLAIM = Claim(
     expected=Ordering(relations=("much_hl_gauss > much_squared by 0.1",)),
     dose=tuple(f"{of}_hl_gauss > {of}_squared" for of in _NOISE),
     worlds={"tasks.mass": Between(low=0.7, high=1.0), "tasks.length": Between(low=0.7, high=1.0)},
-    grid={"agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)},
-    tuning_seeds=(970, 971),
+    grid={"agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)},
+    tuning_seeds=tuple(range(970, 976)),
     seeds=tuple(range(640, 736)),
     cost="env_steps",
 )

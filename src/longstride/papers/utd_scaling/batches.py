@@ -43,3 +43,8 @@ CLAIM = Claim(
     seeds=tuple(range(720, 760)),
     cost="env_steps",
 )
+
+FINDING = (
+    "Half way up, batches of 32 and of 512 do as well at a quarter of an update to a step, at one and at four, each at its own "
+    "best rate: the difference is -0.05, 0.01 and -0.04 over 40 seeds."
+)

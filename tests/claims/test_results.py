@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,20 @@ def test_the_overview_of_the_repository_is_that_of_its_results(monkeypatch: pyte
     monkeypatch.syspath_prepend(ROOT / "docs")
     written = importlib.import_module("generate").claims_readme()
     assert written == (ROOT / "claims" / "README.md").read_text(encoding="utf-8"), "run `python docs/generate.py`"
+
+
+def test_the_readme_has_each_effect_that_is_shown_and_counts_what_was_run_again():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme.split("effects are shown:")[1].split("All claims, counted:")[0]
+    shown = {name for name in COUNTED if word(RESULTS[name]) == "shown"}
+    assert set(re.findall(r"^\| `(\S+)` \|", table, re.M)) == shown
+    again, hold = (
+        int(n) for n in re.findall(r"(\d+) exact claims have been run again[\s\S]*? (\d+) hold\.", readme)[0]
+    )
+    held, null, undecided = re.findall(
+        r"success is computed: (\d+) hold in their worlds, (\d+) null, (\d+) open", readme
+    )[0]
+    assert (again, hold) == (int(held) + int(null) + int(undecided), int(held))
 
 
 def test_a_claim_that_was_not_run_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch):

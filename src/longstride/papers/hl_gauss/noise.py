@@ -46,6 +46,6 @@ CLAIM = Claim(
     worlds={"tasks.mass": Between(low=0.7, high=1.0), "tasks.length": Between(low=0.7, high=1.0)},
     grid={"agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)},
     tuning_seeds=tuple(range(970, 976)),
-    seeds=tuple(range(640, 736)),
+    seeds=tuple(range(640, 820)),
     cost="env_steps",
 )

@@ -42,3 +42,8 @@ CLAIM = Claim(
     seeds=tuple(range(560, 576)),
     cost="iterations",
 )
+
+FINDING = (
+    "Values of options and of single steps lead to as many goals in the U-maze (0.87 and 0.86), in the medium one (0.51 and 0.54) and "
+    "in the large one, where both reach hardly any (0.09 and 0.09): there it was at the lowest rate of the grid that single steps did best."
+)

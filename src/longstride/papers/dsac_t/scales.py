@@ -51,6 +51,6 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "At its own best rate of the critic, 0.01, an agent with squared errors holds the pole for as long at all sizes of rewards, 0.03 to "
-    "43: the claim holds in 5 % of the worlds."
+    "At its own best rate of the critic, 0.01, an agent with squared errors holds the pole for as long or longer in 19 of 20 worlds, with "
+    "rewards of 0.03 to 43 times their size; in one it does not learn to, and is behind by 0.81."
 )

@@ -1,6 +1,6 @@
 """Which batch is best by the number of updates to a step, which is the dose; and the claim.
 
-Arms learn to swing up `Pendulum` from as many steps and, at each ratio, as many updates, with small batches or with large ones.
+Arms learn to swing up `Pendulum` at each ratio from as many steps and as many updates, with small batches or with large ones.
 With many updates to a step a large batch has seen every transition so often that values fit what they happened to be; with
 few, it is a better estimate of the gradient and nothing else. So the advantage of small batches has to rise with the ratio.
 """
@@ -14,18 +14,18 @@ from longstride.stats import Ordering
 _RATIOS = {"quarter": (0.25, 28), "one": (1.0, 9), "four": (4.0, 5)}
 """Updates to a step, and episodes after which runs on other seeds were about half way up: later all batches hold the pole."""
 
-RECIPE = ACTING.replace(
+_SMALL = ACTING.replace(
     name="utd_scaling/batches",
     tasks=Pendulum(),
     agent={"batch": 32},
-    phases=({"iterations": 5, "episodes": 1, "utd": 4.0},),
-    evaluation={"episodes": 20, "every": 5},
+    evaluation={"episodes": 20},
 )
 
 _at = {
-    of: RECIPE.replace(phases=({"iterations": n, "episodes": 1, "utd": ratio},), evaluation={"every": n})
+    of: _SMALL.replace(phases=({"iterations": n, "episodes": 1, "utd": ratio},), evaluation={"every": n})
     for of, (ratio, n) in _RATIOS.items()
 }
+RECIPE = _at["four"]
 
 CLAIM = Claim(
     name="utd_scaling/batches",
@@ -45,6 +45,6 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "Half way up, batches of 32 and of 512 do as well at a quarter of an update to a step, at one and at four, each at its own "
-    "best rate: the difference is -0.05, 0.01 and -0.04 over 40 seeds."
+    "Half way up, batches of 32 are 0.05 behind those of 512 at a quarter of an update to a step, 0.01 ahead at one and 0.04 behind at four "
+    "(-0.04 [-0.16, 0.09]), each at its own best rate: small batches gain nothing along the ratio."
 )

@@ -46,6 +46,5 @@ CLAIM = Claim(
 
 FINDING = (
     "By equal steps a policy that reads the newest page alone ends with a success of 0.25 where it was cloned in that context and with "
-    "0.22 where it was cloned in another (+0.03 [-0.01, 0.07]). One that reads all pages ends with 0.40: on these sites the pages that "
-    "were left out are needed."
+    "0.22 where it was cloned in another (+0.03 [-0.01, 0.07]). One that was cloned with all pages, and reads them, ends with 0.40."
 )

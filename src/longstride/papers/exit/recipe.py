@@ -56,7 +56,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("exit > first by 0.03",)),
     dose=("exit_short > first_short", "exit_middle > first_middle", "exit > first"),
     reported=Ordering(relations=("exit > any", "exit > exit@direct_1_turns", "first > exit@direct_1_turns")),
-    seeds=tuple(range(1400, 1412)),
+    seeds=tuple(range(1400, 1424)),
     tuning_seeds=(940, 941),
     grid={"learner.lr": (4e-5, 1.2e-4, 4e-4, 1.2e-3, 4e-3)},
     tuning={"iterations": 8, "evaluation.every": 8},

@@ -115,6 +115,9 @@ def test_the_readme_has_each_effect_that_is_shown_and_counts_what_was_run_again(
         r"success is computed: (\d+) hold in their worlds, (\d+) null, (\d+) open", readme
     )[0]
     assert (again, hold) == (int(held) + int(null) + int(undecided), int(held))
+    former = [RESULTS[name]["verdict"] for name in EARLIER if name.endswith("one_world")]
+    reproduced = int(re.findall(r"(\d+) of them had been reproduced", readme)[0])
+    assert (again, reproduced) == (len(former), former.count("reproduced"))
 
 
 def test_a_claim_that_was_not_run_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch):

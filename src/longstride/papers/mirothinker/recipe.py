@@ -43,4 +43,4 @@ CLAIM = Claim(
     scale=(-1.0, 1.0),
 )
 
-FINDING = "Turns are worth nearly as much before training (0.022) as after it (0.028)."
+FINDING = "In an earlier form turns were worth nearly as much before training (0.022) as after it (0.028)."

@@ -62,6 +62,6 @@ CLAIM = Claim(
     worlds={"tasks.wandering": Between(low=0.0, high=0.9), "tasks.noise": Between(low=0.3, high=1.2)},
     grid={"agent.levels.0.critic.gap": (0.3, 1.0, 3.0, 10.0, 30.0)},
     tuning_seeds=(970, 971),
-    seeds=tuple(range(720, 736)),
+    seeds=tuple(range(720, 780)),
     cost="iterations",
 )

@@ -64,6 +64,6 @@ CLAIM = Claim(
     worlds={"tasks.task": Among(values=(1, 2, 3)), "tasks.episodes": Between(low=60, high=160)},
     grid={"agent.levels.0.critic.width": (0.5, 0.7, 1.0, 1.4, 2.0)},
     tuning_seeds=(978, 979),
-    seeds=tuple(range(760, 776)),
+    seeds=tuple(range(760, 820)),
     cost="iterations",
 )

@@ -60,8 +60,8 @@ CLAIM = Claim(
     expected=Ordering(relations=("few_adaptive > few_fixed by 0.05",)),
     dose=tuple(f"{of}_adaptive > {of}_fixed" for of in _COUNTS),
     worlds={"tasks.wandering": Between(low=0.0, high=0.9), "tasks.noise": Between(low=0.3, high=1.2)},
-    grid={"agent.levels.0.critic.gap": (0.3, 1.0, 3.0, 10.0, 30.0)},
-    tuning_seeds=(970, 971),
+    grid={"agent.levels.0.critic.gap": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)},
+    tuning_seeds=(970, 971, 972, 973),
     seeds=tuple(range(720, 780)),
     cost="iterations",
 )

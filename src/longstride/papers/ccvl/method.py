@@ -21,7 +21,7 @@ from longstride.control import (
     UniformPolicy,
 )
 from longstride.control.conservative import exact_gap
-from longstride.control.critics import DiscreteQ
+from longstride.control.critics import DiscreteQ, QEnsemble
 from longstride.control.extraction import Actor
 from longstride.control.noise import RunNoise
 from longstride.control.targets import bellman_target, reduce_ensemble
@@ -31,23 +31,27 @@ LEAST = 1e-4
 """What a confidence is at least: the bound of 0 would be infinite."""
 
 
-def pseudo_counts(state_RS: np.ndarray, features: int) -> np.ndarray:
+def pseudo_counts(state_RS: np.ndarray, frequency_SF: np.ndarray) -> np.ndarray:
     """[R] how often a state like each of these is among them: n = 1 / f (F'F + I)^-1 f, f random Fourier features of the
-    states in units of their deviations (Rahimi and Recht, 2007), each of length 1. A state that is like no other has 2 at
-    most, one that is there n times n + 1. It is a count of learned features in the paper (after arXiv 1709.05380)."""
-    rng, state_RS = np.random.default_rng(0), state_RS.astype(float)
+    states in units of their deviations (Rahimi and Recht, 2007), of these frequencies and each of length 1. A state that is
+    like no other has 2 at most, one that is there n times n + 1. It is a count of learned features in the paper (after
+    arXiv 1709.05380)."""
+    state_RS = state_RS.astype(float)
     scaled_RS = (state_RS - state_RS.mean(0)) / np.where(state_RS.std(0) > 0, state_RS.std(0), 1.0)
-    angle_RF = scaled_RS @ rng.normal(size=(state_RS.shape[1], features))
-    f = np.concatenate((np.cos(angle_RF), np.sin(angle_RF)), 1) / math.sqrt(features)
+    angle_RF = scaled_RS @ frequency_SF
+    f = np.concatenate((np.cos(angle_RF), np.sin(angle_RF)), 1) / math.sqrt(frequency_SF.shape[1])
     return 1 / (f * np.linalg.solve(f.T @ f + np.eye(f.shape[1]), f.T).T).sum(1)
 
 
 class ConfidentNets(QNets):
     """The networks of a `ConfidenceQ`, which read a state followed by cosines of a confidence; and the counts of the states
-    of each store."""
+    of each store, by features of these frequencies."""
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # pyright: ignore[reportArgumentType] (those of `QNets`)
+    frequency: Tensor
+
+    def __init__(self, config: "ConfidenceQ", q: QEnsemble, target: QEnsemble, frequency_SF: Tensor) -> None:
+        super().__init__(config, q, target, None)
+        self.register_buffer("frequency", frequency_SF)
         self.counts: WeakKeyDictionary[TransitionStore, np.ndarray] = WeakKeyDictionary()
 
     def values(self, q: DiscreteQ, state_BS: Tensor, delta_B: Tensor) -> Tensor:
@@ -85,7 +89,7 @@ class ConfidenceQ(DQN):
 
     def make(self, state: int, action: int, generator: torch.Generator) -> ConfidentNets:
         q, target = (self.make_q(state + self.cosines, action, generator) for _ in range(2))
-        return ConfidentNets(self, q, target, None)
+        return ConfidentNets(self, q, target, torch.randn(state, self.features, generator=generator))
 
     def returns(self, nets: CriticNets, data: NStep, store: TransitionStore) -> np.ndarray:
         """[R] counts of the states of a store, made when it has grown."""
@@ -93,7 +97,7 @@ class ConfidenceQ(DQN):
         if len(nets.counts.get(store, ())) != store.rows:
             rows_R = np.arange(store.rows)
             state_RS = data.states(store, rows_R, store.goal[store.episode_of(rows_R)])
-            nets.counts[store] = pseudo_counts(state_RS, self.features)
+            nets.counts[store] = pseudo_counts(state_RS, nets.frequency.cpu().numpy())
         return nets.counts[store]
 
     def loss(

@@ -73,7 +73,8 @@ class OfferTasks(ControlTasks):
 
 def test_a_count_is_how_often_a_state_is_there() -> None:
     times = np.array([1, 3, 10, 50])
-    found = pseudo_counts(np.eye(4)[np.repeat(np.arange(4), times)], 64)
+    frequency_SF = np.random.default_rng(0).normal(size=(4, 64))
+    found = pseudo_counts(np.eye(4)[np.repeat(np.arange(4), times)], frequency_SF)
     assert found[np.cumsum(times) - 1] == pytest.approx(times + 1, rel=0.02)
 
 

@@ -28,6 +28,7 @@ from longstride.control import (
 )
 from longstride.control.envs import ControlEpisode, Spec, play
 from longstride.control.learner import ControlLearner
+from longstride.control.meta import Reptile
 from longstride.control.noise import RunNoise
 from longstride.core.component import build
 from longstride.core.config import dump_toml
@@ -261,6 +262,8 @@ def test_cloning_trains_policies_by_imitation_alone_and_what_comes_after_goes_on
             "set batch to 2 or more",
         ),
         (lambda: TrainingPhase(iterations=1), "collects or updates"),
+        (lambda: TrainingPhase(iterations=1, updates=1, learning=()), "at least 1 item"),
+        (lambda: TrainingPhase(iterations=1, updates=1, reptile=Reptile(), demonstrated=0.1), "leave out demonstrated"),
         (lambda: TrainingPhase(iterations=1, updates=5, utd=1.0), "set episodes, or updates in its place"),
         (lambda: Relabelled(current=0.2), "shares of 1"),
     ],

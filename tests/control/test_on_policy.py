@@ -127,6 +127,8 @@ def test_a_run_learns_from_its_newest_episodes_alone_and_goes_on_where_it_was_st
 def test_what_learns_on_policy_has_to_collect_and_needs_a_density() -> None:
     with pytest.raises(ConfigError, match="set episodes of every phase"):
         online([{"iterations": 1, "updates": 1}])
+    with pytest.raises(ConfigError, match="leave out demonstrated"):
+        online([{"iterations": 1, "episodes": 1, "updates": 1, "demonstrated": 1}])
     with pytest.raises(ConfigError, match="gaussian_policy or categorical_policy, not flow_policy"):
         LEVEL.replace(policy=FlowPolicy(trunk=SMALL))
     with pytest.raises(ConfigError, match="best_of_n needs scores of any action, which lambda_returns has not"):

@@ -119,6 +119,12 @@ def test_too_few_tasks_and_failures_everywhere_are_refused() -> None:
         advise(tasks(8, 3), 15, ";", 99, 0, world({}, {})[0])
     with pytest.raises(ConfigError, match="every episode failed"):
         advise(tasks(8, 8), 15, ";", 99, 0, lambda _, of: [None] * len(of))
+    one = lambda s, of: [(True, 10) if isinstance(s, Direct) else None for _ in of]  # noqa: E731
+    with pytest.raises(ConfigError, match="every episode of best_of_2_by_majority failed"):
+        advise(tasks(8, 8), 25, ";", 99, 0, one)
+    easy = lambda _, of: [(True, 10) if t.difficulty == "easy" else None for t in of]  # noqa: E731
+    with pytest.raises(ConfigError, match="every episode of a task that is hard failed"):
+        advise(tasks(8, 8), 15, ";", 99, 0, easy)
 
 
 def test_the_command_advises_on_a_model_and_refuses_what_has_none(capsys: pytest.CaptureFixture[str]) -> None:

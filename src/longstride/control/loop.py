@@ -209,7 +209,7 @@ class ControlRun(RunFiles):
         """
         agent, collected = self.recipe.agent, len(self.gathered)
         batch, offline = agent.batch, 0 if agent.on_policy else len(self.offline)
-        shown = 0 if agent.on_policy else round(phase.demonstrated * batch)
+        shown = round(phase.demonstrated * batch)
         if updates and shown and not len(self.demonstrated):
             raise RunError("a phase learns from demonstrations, and the tasks have none: set tasks.demonstrations")
         if shown == batch:

@@ -81,7 +81,7 @@ def make_data(
     medium = recipe.replace(phases=_first(recipe, stage), evaluation={"every": stage})
     _train(medium, folder / MEDIUM_RUN, listener)
 
-    agents: dict[str, Act] = {"random": _uniform(recipe.tasks.spec, derive(recipe.seed, "data", "random"))}
+    agents: dict[str, Act] = {"random": _uniform(recipe.tasks.spec, derive(recipe.seed, "data", "random", "actions"))}
     collected: Sequence[ControlEpisode] = ()
     for name, found, run in (("medium", medium, MEDIUM_RUN), ("expert", recipe, RUN)):
         learner, store = trained_agent(found, folder / run)

@@ -272,7 +272,7 @@ class Networks:
                 )
                 for k, (net, of) in enumerate(zip(self.levels, drawn, strict=True))
                 for name, critic, nets in net.critics
-                if learning is None or name in learning
+                if not critic.solved and (learning is None or name in learning)
             }
             metrics |= self._step("critic", losses)
             for net in self.levels:

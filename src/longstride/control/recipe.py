@@ -3,7 +3,7 @@
 What always holds: two runs of one recipe give the same numbers.
 """
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -52,7 +52,7 @@ class TrainingPhase(Component):
     """Whether conservative critics are conservative in this phase."""
     cloning: bool = False
     """Whether policies only imitate the data in this phase, whatever their extraction, and critics learn nothing."""
-    learning: tuple[str, ...] | None = None
+    learning: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Names of the critics that learn in this phase; policies learn where `critic` does, the first one of a level;
     None: all."""
 
@@ -64,6 +64,8 @@ class TrainingPhase(Component):
             raise ValueError(
                 "utd counts updates for each step that is collected: set episodes, or updates in its place"
             )
+        if self.reptile is not None and self.demonstrated:
+            raise ValueError("a block of reptile is of one of two sources: leave out demonstrated, or reptile")
         return self
 
 
@@ -96,6 +98,8 @@ class ControlRecipe(Experiment):
     def _collects(self) -> Self:
         if self.agent.on_policy and not all(phase.episodes for phase in self.phases):
             raise ValueError("an agent that learns on-policy collects in each iteration: set episodes of every phase")
+        if self.agent.on_policy and any(phase.demonstrated for phase in self.phases):
+            raise ValueError("an agent that learns on-policy learns from no demonstrations: leave out demonstrated")
         known = {name for level in self.agent.levels for name in level.critics}
         for name in {name for phase in self.phases for name in phase.learning or ()} - known:
             raise ValueError(f"phases.learning: {unknown('critic', name, known)}")

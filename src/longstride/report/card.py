@@ -6,7 +6,7 @@ forecast alone, has a page too.
 """
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from longstride.core.files import write_atomically
 from longstride.report.html import PLAY, PLAY_SCRIPTS, STATIC, hash_of
 from longstride.report.rows import embed
-from longstride.report.tables import table
+from longstride.report.tables import table, table_html
 
 Card = Mapping[str, Any]
 SHARES = ("0.5", "0.8")
@@ -38,7 +38,7 @@ def write_card(card: Card, target: Path, play: Mapping[str, Any] | None = None) 
         verdict=escape(headline(card)),
         certainty=escape(forecast_in_words(card)),
         tiles=_tiles(card),
-        words=_html(_three_words(card)),
+        words=table_html(_three_words(card)),
         forecast=_forecast(card),
         spending=_spending(card),
         made=escape(_made(card)),
@@ -208,8 +208,8 @@ def _spending(card: Card) -> str:
     )
     return (
         '<section aria-labelledby="spending"><h2 id="spending">What tokens are best spent on</h2>'
-        f'<p class="quiet">{words}</p>{_html(_splits(card))}'
-        f"<details><summary>All settings</summary>{_html(_settings(card))}</details></section>"
+        f'<p class="quiet">{words}</p>{table_html(_splits(card))}'
+        f"<details><summary>All settings</summary>{table_html(_settings(card))}</details></section>"
     )
 
 
@@ -224,17 +224,6 @@ def _made(card: Card) -> str:
         )
     made = f"{tasks['count']} held-out tasks ({sources}), seed {card['seed']}{commit}."
     return f"{made}{judge} Again: {card['command']}"
-
-
-def _html(rows: Sequence[Sequence[str]]) -> str:
-    if len(rows) < 2:
-        return ""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[1:])
-    return (
-        f'<div class="scroll" tabindex="0"><table class="words"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
 
 
 def _figures(card: Card) -> list[dict[str, Any]]:

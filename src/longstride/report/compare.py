@@ -27,7 +27,7 @@ from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
 from longstride.report.protocol import by_place, names_of
 from longstride.report.rows import Record, Row, embed, interval, measure, number, read_record, short, thinned
-from longstride.report.tables import table
+from longstride.report.tables import brief, table, table_html
 from longstride.rollout.formats import read_episodes
 from longstride.rollout.formats.reading import ENDS
 from longstride.rollout.summary import HORIZONS, MEASURES, summarise
@@ -140,11 +140,11 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
     page = string.Template((STATIC / "compare.html").read_text(encoding="utf-8")).substitute(
         title=escape(_title(found)),
         summary=escape(_summary(found)),
-        runs=_html(_rows(found)) + _html(_horizon_rows(found)),
-        differences=_html(_difference_rows(found))
-        + _html(_method_rows(found))
+        runs=table_html(_rows(found)) + table_html(_horizon_rows(found)),
+        differences=table_html(_difference_rows(found))
+        + table_html(_method_rows(found))
         + "".join(f"<p>{escape(note)}.</p>" for note in _notes(found)),
-        recipes=_html(_recipe_rows(found)) or f"<p>{SAME}</p>",
+        recipes=table_html(_recipe_rows(found)) or f"<p>{SAME}</p>",
         style=style,
         script=script,
         style_hash=hash_of(style),
@@ -387,7 +387,7 @@ def _method_names(records: Sequence[Record]) -> list[str]:
         alike = [i for i, name in enumerate(recipes) if name == recipe]
         differing = _recipes([records[i] for i in alike])
         place = alike.index(k)
-        settings = ", ".join(f"{key}={_brief(v[place])}" for key, v in differing.items() if key != "seed")
+        settings = ", ".join(f"{key}={brief(v[place], SHOWN)}" for key, v in differing.items() if key != "seed")
         names.append(settings if settings and len(alike) == len(recipes) else f"{recipe} {settings}".rstrip())
     return names
 
@@ -450,7 +450,10 @@ def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
 def _recipe_rows(found: dict[str, Any]) -> list[list[str]]:
     names = [run["name"] for run in found["runs"]]
     differing = found["recipe"] | {f"code: {key}": values for key, values in found["code"].items()}
-    return [["differs in", *names], *([key, *map(_brief, values)] for key, values in differing.items())]
+    return [
+        ["differs in", *names],
+        *([key, *(brief(value, SHOWN) for value in values)] for key, values in differing.items()),
+    ]
 
 
 def _method_rows(found: dict[str, Any]) -> list[list[str]]:
@@ -518,18 +521,3 @@ def _told(e: Mapping[str, Any], by: str, over: str) -> str:
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}" if abs(value) <= 1 else f"{value:.4g}"
-
-
-def _brief(value: Any) -> str:
-    text = "-" if value is None else value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
-
-
-def _html(rows: Sequence[Sequence[str]]) -> str:
-    """As `table`, for a page."""
-    if len(rows) == 1:
-        return ""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[1:])
-    page = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="scroll words" tabindex="0">{page}</div>'

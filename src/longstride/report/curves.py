@@ -180,6 +180,7 @@ def _evaluations(record: Record) -> Iterator[tuple[Row, float]]:
     for row in record.rows:
         if row.get("kind") == "train":
             tokens += number(row, "summary", "sampled_tokens") or 0.0
+            tokens += number(row, "summary", "judge_usage", "sampled") or 0.0
         if id(row) in learning:
             yield row, tokens
 

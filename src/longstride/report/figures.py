@@ -13,10 +13,9 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from longstride.core.task import DIFFICULTIES
 from longstride.report.curves import measured
 from longstride.report.rows import (
-    BASELINES,
-    DIFFICULTIES,
     Record,
     Row,
     grouped,
@@ -31,6 +30,7 @@ from longstride.report.rows import (
     thinned,
 )
 from longstride.stats import mean_interval
+from longstride.strategies.baselines import BASELINES
 
 MOST_POINTS = 400
 """A series is thinned evenly to this many points: more cannot be distinguished at the width of a page."""

@@ -18,12 +18,12 @@ from typing import Any
 
 import longstride.run.recipe  # noqa: F401 (the sources of tasks that ship)
 from longstride.core.errors import LongstrideError, RunError
+from longstride.core.task import DIFFICULTIES
 from longstride.envs.base import TaskSource
 from longstride.envs.chart import Charted
 from longstride.report.episodes import read_episodes
 from longstride.report.figures import figures
 from longstride.report.rows import (
-    DIFFICULTIES,
     Record,
     Row,
     embed,

@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from longstride.core.plain import plain
+from longstride.core.task import DIFFICULTIES
 from longstride.report.rows import (
-    DIFFICULTIES,
     TRAINED,
     Row,
     counts_returns,

@@ -25,6 +25,7 @@ from longstride.report.protocol import (
     template_of_run,
 )
 from longstride.report.rows import read_record
+from longstride.report.tables import brief
 from longstride.run.experiment import RUN_FILE, load_run_experiment
 from longstride.run.recipe import Recipe
 from longstride.stats import paired_difference, sign_test
@@ -179,7 +180,7 @@ def as_text(found: Mapping[str, Any]) -> str:
     lines = []
     for name, (ours, theirs) in found["differs"].items():
         mark = ", accepted" if name in found["accepted"] else ""
-        lines.append(f"differs: {name}: ours {_brief(ours)}, theirs {_brief(theirs)}{mark}")
+        lines.append(f"differs: {name}: ours {brief(ours, PLAIN)}, theirs {brief(theirs, PLAIN)}{mark}")
     for name, who in found["unsaid"].items():
         whose = {"both": "neither side says it", "ours": "ours does not say it", "theirs": "theirs does not say it"}[
             who
@@ -200,8 +201,3 @@ def as_text(found: Mapping[str, Any]) -> str:
     if e["missing"]:
         lines.append(f"{e['missing']} tasks have no outcome on a side and are left out")
     return "\n".join(lines)
-
-
-def _brief(value: Any) -> str:
-    text = "-" if value is None else value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= PLAIN else text[: PLAIN - 3] + "..."

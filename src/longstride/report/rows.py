@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 from longstride.core.errors import LongstrideWarning, RunError
 from longstride.core.sealed import DamagedError, cut, dumps, loads, place_of
+from longstride.core.task import DIFFICULTIES
 from longstride.run.experiment import RUN_FILE, check_run_folder, counted
+from longstride.strategies.baselines import BASELINES
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
-DIFFICULTIES = ("easy", "medium", "hard")
 TRAINED = ("warm_start", "agent")
-BASELINES = ("answer_at_once", "first_result", "random_walk")
 
 
 def number(row: Any, *path: str) -> float | None:

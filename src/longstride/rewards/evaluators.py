@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longstride.core.component import find, unknown
-from longstride.core.errors import TaskError
+from longstride.core.errors import TaskError, short
 from longstride.core.locations import LOCATIONS
 from longstride.core.task import Task
 
@@ -114,9 +114,3 @@ def malformed(task: Task, spec: dict[str, Any], needs: str) -> TaskError:
     return TaskError(
         f"task {task.id!r}: the evaluator {spec['type']!r} takes {needs} and nothing else; got {short(spec)}"
     )
-
-
-def short(value: Any, limit: int = 100) -> str:
-    """A value in words, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -5,9 +5,9 @@ What always holds: a mapping may hold more than is expected, a list may not; evi
 
 from typing import Any
 
-from longstride.core.errors import TaskError
+from longstride.core.errors import TaskError, short
 from longstride.core.task import Task
-from longstride.rewards.evaluators import EVALUATORS, keys, malformed, normalise, short
+from longstride.rewards.evaluators import EVALUATORS, keys, malformed, normalise
 
 
 def difference(expected: Any, got: Any, path: str = "state") -> str | None:

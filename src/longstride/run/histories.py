@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from longstride.core.budget import StopReason
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.core.seeds import derive
 from longstride.core.task import Task
@@ -189,7 +189,7 @@ class StoredHistories(Demonstrations):
                 whole += [each[k : k + size] for k in range(0, len(each), size)]
         whole = [found for found in whole if len(found) == size]
         if not whole:
-            raise RunError(
+            raise ConfigError(
                 f"{store.path} holds no {most} episodes of one of its {self.of}"
                 f"{f', {size} times of one task' if size > 1 else ''}; set trial.episodes to fewer"
             )

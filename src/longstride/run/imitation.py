@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
 from longstride.core.content import by_placeholder, placed
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError
 from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, Positive
 from longstride.core.seeds import derive
@@ -137,7 +137,7 @@ class StoredSuccesses(Demonstrations):
         store = TrajectoryStore(self.run / TRAJECTORIES)
         places = [k for k, record in enumerate(store.records) if record.success and not record.stop.failed]
         if not places:
-            raise RunError(f"{store.path} holds no successful episode to imitate; name the folder of another run")
+            raise ConfigError(f"{store.path} holds no successful episode to imitate; name the folder of another run")
         chosen = sorted(rng.sample(places, min(episodes, len(places))))
         rewards: dict[TaskKey, list[float]] = {}
         for record in store.records:

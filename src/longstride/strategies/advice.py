@@ -31,6 +31,7 @@ from longstride.strategies.think_on import ThinkOn
 
 SMALL = (1, 2, 4)
 """Settings that are played on the first half, as far as the budget allows."""
+EVAL = "`longstride eval` for why"
 Evaluate = Callable[[Strategy, Sequence[Task]], Sequence[tuple[bool, int] | None]]
 """Plays tasks under a strategy: whether each was done, and the tokens spent; None where it failed."""
 
@@ -132,7 +133,7 @@ def advise(
         single: see `kinds`.
 
     Raises:
-        ConfigError: too few tasks, or a budget that is too small for one answer.
+        ConfigError: too few tasks, a budget that is too small for one answer, or episodes that all failed.
     """
     first, second = halves(tasks, seed)
     played = dict[tuple[str, int], list[Played]]()
@@ -147,7 +148,7 @@ def advise(
 
     one = play(Direct(), first)
     if not one:
-        raise ConfigError("every episode failed, so there is nothing to go by; see `longstride eval` for why")
+        raise ConfigError(f"every episode failed, so there is nothing to go by; see {EVAL}")
     least = _tokens(one)
     if budget < least:
         raise ConfigError(
@@ -160,6 +161,9 @@ def advise(
         for n in SMALL[1:]:
             if settings[-1].tokens * n / settings[-1].n <= room:
                 played[kind, n] = play(tried[kind](n), first)
+                if not played[kind, n]:
+                    name = tried[kind](n).name
+                    raise ConfigError(f"every episode of {name} failed, so there is nothing to go by; see {EVAL}")
                 settings.append(Setting(kind, n, _tokens(played[kind, n])))
         sizes[kind] = _affordable(settings, room)
     chosen = {d: _best(d, sizes, played) for d in DIFFICULTIES if any(t.difficulty == d for t in tasks)}
@@ -173,9 +177,7 @@ def advise(
     came = {of.task: of.done for d, (s, _) in chosen.items() for of in results[key(s)] if of.difficulty == d}
     rivals = {_name(tried, s): {of.task: of.done for of in results[key(s)]} for s in fixed if results[key(s)]}
     if not (came and rivals):
-        raise ConfigError(
-            "every episode of the second half failed, so nothing was tested; see `longstride eval` for why"
-        )
+        raise ConfigError(f"every episode of the second half failed, so nothing was tested; see {EVAL}")
     rivals = dict(sorted(rivals.items(), key=lambda item: -fmean(item[1].values())))
     best = next(iter(rivals.values()))
     apart = [float(came[task]) - float(best[task]) for task in came.keys() & best.keys()] or [0.0]
@@ -231,6 +233,8 @@ def _best(
             continue
         height, slope = line([x for x, _ in points], [ok for _, ok in points])
         found += [(float(chance(height + slope * log2(s.tokens))), -s.tokens, s) for s in settings]
+    if not found:
+        raise ConfigError(f"every episode of a task that is {difficulty} failed; see {EVAL}")
     predicted, _, setting = max(found, key=lambda of: of[:2])
     return setting, predicted
 

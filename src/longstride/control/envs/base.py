@@ -210,6 +210,9 @@ class OfOthers(ControlTasks):
     def measures(self, episode: ControlEpisode) -> dict[str, float]:
         return self.tasks.measures(episode)
 
+    def values(self, episode: ControlEpisode, discount: float) -> np.ndarray | None:
+        return self.tasks.values(episode, discount)
+
     def way(self, episode: ControlEpisode) -> ShortestWay | None:
         return self.tasks.way(episode)
 

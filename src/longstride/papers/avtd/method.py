@@ -202,6 +202,9 @@ class LeastError(Extraction):
         """They begin alike."""
         return PanelActor([self.extraction.make(copy.deepcopy(policy)) for _ in range(self.count)])
 
+    def cloning(self, actor: Actor, batch: Batch, noise: RunNoise) -> tuple[Tensor, dict[str, Tensor]]:
+        return super().cloning(actor, parted(batch)[0], noise)
+
     def loss(
         self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:

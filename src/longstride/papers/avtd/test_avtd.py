@@ -52,6 +52,9 @@ def test_members_learn_as_they_do_alone_from_what_is_not_held_out() -> None:
     loss, metrics = PANEL.loss(nets, data, actor.valued, RunNoise.seeded(1), conservative=False)
     elsewhere = data._replace(reward_B=torch.where(data.return_B > 0, 99.0, data.reward_B))
     assert PANEL.loss(nets, elsewhere, actor.valued, RunNoise.seeded(1), conservative=False)[0] == loss
+    moved = data._replace(action_BA=torch.where(data.return_B[:, None] > 0, 0.9, data.action_BA))
+    cloned, same = (LEAST.cloning(actor, of, RunNoise.seeded(1))[0] for of in (data, moved))
+    assert cloned == same
     noise, kept, held = RunNoise.seeded(1), torch.tensor([0, 2, 3]), torch.tensor([1, 4])
     expected = torch.zeros(())
     nets.error.zero_()

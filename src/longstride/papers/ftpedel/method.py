@@ -3,11 +3,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from longstride.control import (
@@ -234,6 +234,13 @@ class HoledMaze(CompassMaze):
     """Which of the test tasks."""
     lacking: Share = 0.4
     """The part of the maze, by the share of its width from the right, that the data lack; the outer wall is of that width."""
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Self:
+        for name in ("walks", "noise", "wandering", "demonstrations", "uneven", "practice"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"walks of this maze take any action from the start of its one task: leave out {name}")
+        return self
 
     @property
     def border(self) -> float:

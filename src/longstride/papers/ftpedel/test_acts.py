@@ -10,20 +10,25 @@ from helpers import rows_of
 from pydantic import ValidationError
 
 from longstride.control import (
+    DQN,
     GRU,
     Batch,
+    ControlAgent,
     ControlEpisode,
     ControlRecipe,
     ControlTasks,
+    Greedy,
     Level,
     NStep,
     TransitionStore,
     UniformPolicy,
 )
+from longstride.control.agent import FurtherCritic
 from longstride.control.envs import Spec, VectorEnv
 from longstride.control.envs.base import VectorStep
 from longstride.control.learner import ControlLearner
 from longstride.core.errors import ConfigError
+from longstride.models.mlp import Trunk
 from longstride.papers.ftpedel.method import Designed, DesignedNets, DesignedQ, FeatureLeastSquares, HoledMaze
 from longstride.papers.ftpedel.recipe import CLAIM, RECIPE
 
@@ -159,6 +164,8 @@ def test_walks_of_a_maze_stop_before_the_part_that_is_lacking() -> None:
         assert walk.length == of.length or (not walk.terminated and of.observation[walk.length + 1, 0] >= 3)
     with pytest.raises(ConfigError, match="task 4 begins in the part that data lack"):
         tasks.replace(task=4).dataset(0)
+    with pytest.raises(ConfigError, match="leave out wandering"):
+        tasks.replace(wandering=0.5)
 
 
 @pytest.mark.parametrize("task", [1, 2, 3])
@@ -167,6 +174,15 @@ def test_each_strength_of_the_claim_lacks_more_of_the_way_than_the_one_before(ta
     tasks = [arm.tasks.replace(task=task, episodes=20, length=30) for arm in arms if isinstance(arm, ControlRecipe)]
     steps = [sum(walk.length for walk in of.dataset(0)) for of in tasks]
     assert len(steps) == 3 and steps[0] > steps[1] > steps[2]
+
+
+def test_a_critic_beside_one_that_is_solved_learns_alone() -> None:
+    beside = FurtherCritic(critic=DQN(trunk=Trunk(width=4, depth=1)))
+    level = Level(critic=CONFIG, further={"beside": beside}, policy=UniformPolicy(), extraction=Greedy())
+    tasks = HoledMaze(maze="umaze", hold=10, episodes=4, length=10)
+    learner = ControlLearner(ControlAgent(levels=(level,), batch=8), tasks.spec, 0)
+    metrics = learner.train(1, [(TransitionStore.of(tasks.dataset(0)), 8)])
+    assert np.isfinite(metrics["beside.q_loss"])
 
 
 def test_what_is_solved_goes_with_no_memory_and_a_range_goes_up() -> None:

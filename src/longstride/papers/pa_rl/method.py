@@ -1,7 +1,10 @@
 """Actions that a critic has improved (`ActionSearch`), what imitates them (`Optimised`), and what values them
 (`SearchedTD`)."""
 
+from typing import Self
+
 import torch
+from pydantic import model_validator
 from torch import Tensor
 
 from longstride.control import Batch, CriticNets, Extraction, PolicyNets, QNets, TDCritic
@@ -107,6 +110,12 @@ class SearchedTD(TDCritic):
 
     search: ActionSearch = ActionSearch()
     """As in the extraction."""
+
+    @model_validator(mode="after")
+    def _knows_no_density(self) -> Self:
+        if self.conservative is not None and self.conservative.importance:
+            raise ValueError("actions that were searched for have no density: set conservative.importance=false")
+        return self
 
     def loss(
         self, nets: QNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool

@@ -144,5 +144,5 @@ def test_discrete_actions_are_refused_and_the_conservative_term_needs_no_density
     with pytest.raises(ValueError, match="optimised needs real-valued actions, and those of categorical_policy are"):
         Level(critic=critic, policy=CategoricalPolicy(), extraction=Optimised())
     assert Level(critic=critic, policy=FlowPolicy(), extraction=Optimised()).critic == critic
-    with pytest.raises(ValueError, match="densities, unless conservative.importance=false: policy must be gaussian"):
-        Level(critic=SearchedTD(conservative=Conservative()), policy=FlowPolicy(), extraction=Optimised())
+    with pytest.raises(ValueError, match="have no density: set conservative.importance=false"):
+        SearchedTD(conservative=Conservative())

@@ -11,7 +11,7 @@ from longstride.control.critics import QEnsemble
 from longstride.control.noise import RunNoise
 from longstride.control.policies import GaussianNets
 from longstride.control.targets import reduce_ensemble
-from longstride.core.numbers import Positive, Share
+from longstride.core.numbers import Ends, Positive, Share
 
 
 class MinedNets(QNets):
@@ -36,7 +36,7 @@ class Reweighted(TDCritic):
     """Share of rho in what is lowered; 0 is CQL."""
     temperature: Positive = 1.0
     """tau: what advantages are divided by, in units of the value."""
-    exponents: tuple[float, float] = (-10.0, 5.0)
+    exponents: Ends = (-10.0, 5.0)
     """The least and the largest exponent of the weights of rho."""
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from longstride.control.envs import OfOthers, Spec
 from longstride.control.implicit import ImplicitV, VNets
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Share
+from longstride.core.seeds import derive
 from longstride.models.heads import Head
 from longstride.models.mlp import MLP
 
@@ -86,4 +87,4 @@ class FewLabels(OfOthers):
         """Walks of their own, of the same kind; of recorded data, some of the same walks, drawn by the seed."""
         walks = self.tasks.dataset(seed)
         count = max(1, round(self.labelled * len(walks)))
-        return [walks[k] for k in np.random.default_rng(seed).permutation(len(walks))[:count]]
+        return [walks[k] for k in np.random.default_rng(derive(seed, "labelled")).permutation(len(walks))[:count]]

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from longstride.core.component import unknown
-from longstride.core.errors import TaskError
+from longstride.core.errors import TaskError, short
 from longstride.core.task import Task
-from longstride.web.benchmarks.records import is_address, is_texts, short
+from longstride.web.benchmarks.records import is_address, is_texts
 
 LAST = "last"
 """The page that was open when the episode ended."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from longstride.core.component import unknown
-from longstride.core.errors import TaskError
+from longstride.core.errors import TaskError, short
 from longstride.core.task import Task
 
 Hosts = Mapping[str, str]
@@ -154,12 +154,6 @@ def tasks_from(
             raise TaskError(f"{record.where}: the id {short(task.id)} was used in {places[task.id]} already")
         tasks[task.id], places[task.id] = task, record.where
     return list(tasks.values())
-
-
-def short(value: Any) -> str:
-    """A value for a message."""
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _text(path: Path) -> str:

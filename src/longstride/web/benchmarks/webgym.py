@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from longstride.core.errors import TaskError
+from longstride.core.errors import TaskError, short
 from longstride.core.task import Task, difficulty_of
-from longstride.web.benchmarks.records import BenchmarkRecord, is_texts, read_lines, short, tasks_from
+from longstride.web.benchmarks.records import BenchmarkRecord, is_texts, read_lines, tasks_from
 
 LARGE = 3
 """Facts of a large group: WebGym takes a task apart only if one of its groups has so many."""

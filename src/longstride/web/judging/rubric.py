@@ -20,10 +20,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from longstride.core.errors import TaskError
+from longstride.core.errors import TaskError, short
 from longstride.core.task import Task
 from longstride.rewards.evaluators import EVALUATORS, Verdict, judge
-from longstride.web.benchmarks.records import short
 from longstride.web.benchmarks.webgym import groups_of
 from longstride.web.judging.webarena import GRADES, Ask, needs_judge, not_kept, program_html, string_match
 

@@ -23,11 +23,11 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from longstride.core.errors import TaskError
+from longstride.core.errors import TaskError, short
 from longstride.core.task import Task
 from longstride.rewards.evaluators import EVALUATORS
 from longstride.web.benchmarks.programs import Program, read_programs
-from longstride.web.benchmarks.records import is_address, is_texts, short
+from longstride.web.benchmarks.records import is_address, is_texts
 from longstride.web.benchmarks.webarena import INFEASIBLE
 
 Ask = Callable[[str, str, dict[str, str], tuple[str, ...]], bool]

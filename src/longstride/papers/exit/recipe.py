@@ -63,3 +63,8 @@ CLAIM = Claim(
     cost="sampled_tokens",
     equal_cost=True,
 )
+
+FINDING = (
+    "On chains of twelve steps, going on from earlier turns ends with .32 of the tasks and first turns alone with .35; on chains of six "
+    "steps with .78 and .73."
+)

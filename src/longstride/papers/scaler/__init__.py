@@ -29,8 +29,6 @@ A level is any task source, also of many turns. Of its environment `reset`, `ste
 offer (choices, how an action goes on). `metrics.jsonl` has success by environment and level. `scaler/published` has the settings of the paper's own
 size.
 
-The claim is not frozen and has not been run.
-
 Deviations: notes of the paper were read, and the authors' code (molumolua/SCALER). Environments are not made from programs, but named in the recipe. The level has to rise within the paper's 10 visits, as in the data that the released scripts train on; the script that makes
 such data has 20. What retires makes room for the next that waits, in the code for any other one. Where no other environment waits, those that are
 left are visited more often, and once all have retired, all come back. An environment of one level is always at its highest. Left out: the window of

@@ -78,3 +78,8 @@ CLAIM = Claim(
     cost="sampled_tokens",
     equal_cost=True,
 )
+
+FINDING = (
+    "Tasks of all levels alike teach more: .53 against .45 where there are all levels, .84 against .74 where there are half of them; with the "
+    "lowest alone both end at .95."
+)

@@ -23,7 +23,7 @@ On your own model and tasks, or on any run folder that was evaluated with severa
     longstride train ttspm model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl --out runs/attempts
     longstride fit runs/attempts --x attempts --y pass --law geometric --rival mixed_geometric --until 8 --gain 0.002
 
-It trains nothing. With `trial.episodes=8` the attempts follow one another, and `--y within` is what is fitted.
+It trains nothing. With `trial.episodes=8 group_size=1 context.type=trial_history` the attempts follow one another, and `--y within` is what is fitted.
 
 Deviations: whoever chooses among attempts does not err; the Beta form is not the paper's; eps is ours. In the exact
 problem attempts are draws of a known chance.

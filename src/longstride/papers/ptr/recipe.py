@@ -63,8 +63,8 @@ CLAIM = Claim(
     reported=Ordering(relations=("few_ptr > few_cloned",)),
     worlds={"tasks.episodes": Between(low=100, high=800, log=True), "tasks.noise": Between(low=0.3, high=0.8)},
     grid={
-        "agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2),
-        "few_cloned: agent.policy_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2),  # it has no critic
+        "agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2, 4e-2),
+        "few_cloned: agent.policy_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2),  # it has no critic
     },
     tuning_seeds=(954, 955),
     seeds=tuple(range(620, 636)),

@@ -1,6 +1,6 @@
 """Methods: which tokens are trained with which weight, and what the loss makes of it. No torch.
 
-A member stands here when two papers use it; what one paper alone uses stands in that paper's recipe.
+A member stands here when two papers use it, or users' own recipes; all else stands in its paper's `method.py`.
 """
 
 from longstride.methods.advantages import GAE, GroupRelative, gae, group_advantages

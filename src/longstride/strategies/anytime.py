@@ -6,7 +6,6 @@ stay paired. For tasks of a single turn.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +20,7 @@ from longstride.envs.text import ANSWERING, MARK, STEP_END
 from longstride.rollout.branching import answer_plan, check_single_turn, cuts
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player, with_ids
-from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy, further_plan
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
@@ -80,7 +79,7 @@ class Anytime(Strategy):
         thought, closing = episode.turns[0].ids if episode.turns else [], chat.encode(self.closing)
         prefixes = [tuple(thought[:place] + closing) for place in sorted({0, *cuts(chat, thought, self.marks)})]
         return [
-            replace(answer_plan(plan, prefix, self.longest), ordinal=(plan.ordinal + 1) * APART + n)
+            further_plan(answer_plan(plan, prefix, self.longest), n)
             for n, prefix in enumerate(prefix for prefix in prefixes for _ in range(self.answers))
         ]
 

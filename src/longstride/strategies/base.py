@@ -7,6 +7,7 @@ its name is different wherever results may be.
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,16 @@ if TYPE_CHECKING:  # torch
 APART = 2**32
 """Between the ordinals of what two episodes of an evaluation play besides: more than one ever does, or there are
 episodes."""
+
+
+def further_plan(plan: Plan, number: int) -> Plan:
+    """The plan of what an episode plays besides, by a number that is used once."""
+    return replace(plan, ordinal=(plan.ordinal + 1) * APART + number)
+
+
+def nth_plan(plan: Plan, number: int) -> Plan:
+    """Of several plans of an episode, of which the first, 0, is its own."""
+    return further_plan(plan, number) if number else plan
 
 
 class EvalEpisode(NamedTuple):

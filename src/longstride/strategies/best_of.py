@@ -8,7 +8,6 @@ another; the tokens of all attempts are counted (`spent_tokens`).
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf
 from statistics import fmean
 from typing import Annotated
@@ -21,7 +20,7 @@ from longstride.core.seeds import stream
 from longstride.core.trajectory import Trajectory
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player, with_ids
-from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy, further_plan
 
 
 class Choice(Component):
@@ -120,4 +119,4 @@ class BestOf(Strategy):
         return self.by.choose([found[k : k + n] for k in range(0, len(found), n)], player)
 
     def further(self, first: Plan) -> list[Plan]:
-        return [replace(first, ordinal=(first.ordinal + 1) * APART + k) for k in range(1, self.attempts)]
+        return [further_plan(first, k) for k in range(1, self.attempts)]

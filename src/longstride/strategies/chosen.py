@@ -7,7 +7,6 @@ are those of all.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import Annotated, NamedTuple, Self
 
@@ -21,7 +20,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.rewards.scorers import Score
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player
-from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy, further_plan
 from longstride.strategies.searched import Guide
 
 PROBE = APART // 2
@@ -123,7 +122,7 @@ class Chosen(Strategy):
             return [_Probed()] * len(plans)
         self._probe.check(player)
         n = self.probes
-        came = yield [replace(p, ordinal=(p.ordinal + 1) * APART + PROBE + k) for p in plans for k in range(n)]
+        came = yield [further_plan(p, PROBE + k) for p in plans for k in range(n)]
         scores = iter(self._probe([t for t in came if not t.stop.failed], player))
         of = [Score(0.0) if t.stop.failed else next(scores) for t in came]
         return [

@@ -32,7 +32,7 @@ from longstride.rewards.scorers import AnyJudge, Score, Scorer, score
 from longstride.rewards.simulated import StepScorer
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import LanguagePlayer, Player, with_ids
-from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy, further_plan
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.scored import AskedPolicy
 from longstride.strategies.search import Beam, Partial, Search, Searching
@@ -319,8 +319,7 @@ def next_step(
     prefix = past.pop().ids if so_far is not None and so_far.stop is StopReason.MARK else ()
     turns = plan.turns if marks or whole else len(past) + 1
     budget = plan.budget.model_copy(update={"turns": turns})
-    ordinal = (plan.ordinal + 1) * APART + n
-    return replace(plan, ordinal=ordinal, budget=budget, prefix=prefix, history=tuple(past), marks=marks)
+    return replace(further_plan(plan, n), budget=budget, prefix=prefix, history=tuple(past), marks=marks)
 
 
 def unfinished(plan: Plan, came: Trajectory) -> bool:

@@ -21,7 +21,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.text import MARK, THOUGHT
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import Player, with_ids
-from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy, nth_plan
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
@@ -111,8 +111,7 @@ class _Forcing:
         if most is not None:
             limits = {"turns": len(history) + 1} | ({} if acts else {"turn_tokens": most})
             marks, budget = () if acts else marks, budget.model_copy(update=limits)
-        ordinal = (plan.ordinal + 1) * APART + number if number else plan.ordinal
-        return replace(plan, ordinal=ordinal, history=history, prefix=prefix, marks=marks, budget=budget)
+        return replace(nth_plan(plan, number), history=history, prefix=prefix, marks=marks, budget=budget)
 
     def take(self, episode: _Played, came: Trajectory) -> None:
         """Keeps a stage, and plans the next one where the episode is not over."""

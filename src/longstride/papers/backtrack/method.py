@@ -19,7 +19,7 @@ from longstride.envs.puzzles.sudoku import DIGITS, PEERS, Grid, rows
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player
 from longstride.starts.demonstrators import Demonstration, Demonstrators
-from longstride.strategies.base import APART, EvalPlan, Strategy
+from longstride.strategies.base import EvalPlan, Strategy, nth_plan
 from longstride.strategies.best_of import Choice, Verifier
 
 State = tuple[Any, ...]
@@ -220,4 +220,4 @@ class WithinTokens(Strategy):
     def _attempt(self, plan: Plan, number: int, left: int) -> Plan:
         tokens = left if plan.budget.tokens is None else min(left, plan.budget.tokens)
         budget = plan.budget.model_copy(update={"tokens": tokens})
-        return replace(plan, budget=budget, ordinal=(plan.ordinal + 1) * APART + number if number else plan.ordinal)
+        return replace(nth_plan(plan, number), budget=budget)

@@ -30,7 +30,7 @@ from longstride.rollout.chat_player import ChatPlayer
 from longstride.rollout.context import FullHistory
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player
-from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Load, settings_in
+from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Load, further_plan, settings_in
 from longstride.strategies.delegate import HANDED, Pair
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.search import BestFirst, Partial, Search, Searching
@@ -212,8 +212,7 @@ class SubGoals(Searched):
         budget = plan.budget.model_copy(
             update={"turns": 1, "turn_tokens": self.reply_tokens, "tokens": None, "tool_calls": None}
         )
-        ordinal = (plan.ordinal + 1) * APART + ASKING + task.asked
-        return replace(plan, task=told, ordinal=ordinal, budget=budget, role=HANDED)
+        return replace(further_plan(plan, ASKING + task.asked), task=told, budget=budget, role=HANDED)
 
     def _hear(self, task: "SubGoalTask", reply: Trajectory) -> None:
         """Takes the planner's sub-goals in the place of what was left of the plan before."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from longstride.envs.judgements import swapped
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player
-from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy, further_plan
 
 
 class BothOrders(Strategy):
@@ -20,7 +20,7 @@ class BothOrders(Strategy):
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         """Raises: TaskError where a task is about no pair."""
-        again = [replace(p, task=swapped(p.task), ordinal=(p.ordinal + 1) * APART) for p in plans]
+        again = [replace(further_plan(p, 0), task=swapped(p.task)) for p in plans]
         found = yield [*plans, *again]
         return [
             EvalEpisode(

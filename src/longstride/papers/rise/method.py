@@ -17,7 +17,7 @@ from longstride.rollout.planning import Planner, Sampler, Stages
 from longstride.rollout.players import Player
 from longstride.rollout.summary import Measure
 from longstride.strategies import EvalEpisode, EvalPlan, Strategy
-from longstride.strategies.base import APART
+from longstride.strategies.base import nth_plan
 
 
 class Introspection(Sampler):
@@ -128,9 +128,7 @@ class ParallelAttempts(Strategy):
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         once = [replace(plan, task=_limited(plan.task, 1)) for plan in plans]
-        found = yield [
-            replace(p, ordinal=(p.ordinal + 1) * APART + k if k else p.ordinal) for p in once for k in range(ATTEMPTS)
-        ]
+        found = yield [nth_plan(p, k) for p in once for k in range(ATTEMPTS)]
         groups = [found[k : k + ATTEMPTS] for k in range(0, len(found), ATTEMPTS)]
         return [EvalEpisode(g[0], self.measures(g), sum(t.sampled_tokens for t in g[1:])) for g in groups]
 

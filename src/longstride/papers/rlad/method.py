@@ -24,7 +24,7 @@ from longstride.rollout.planning import Planner, Sampler, Stages
 from longstride.rollout.players import Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.run.imitation import Demonstrations, training_plans, turn_samples
-from longstride.strategies.base import APART, EvalPlan
+from longstride.strategies.base import EvalPlan, further_plan
 from longstride.strategies.best_of import BestOf
 
 if TYPE_CHECKING:
@@ -152,9 +152,7 @@ class Abstracting(BestOf):
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         self.by.check(player)
         m, k = self.abstractions, self.attempts
-        own = [
-            [replace(p, ordinal=(p.ordinal + 1) * APART + n, group=p.group) for n in range(m * (k + 1))] for p in plans
-        ]
+        own = [[further_plan(p, n) for n in range(m * (k + 1))] for p in plans]
         proposed = yield [self.form.proposal(p) for of in own for p in of[:m]]
         texts = [said(t) for t in proposed]
         found = yield [

@@ -9,7 +9,7 @@ from longstride.core.numbers import Count, Limit
 from longstride.envs.base import Env
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import Player
-from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy, nth_plan
 from longstride.strategies.best_of import Choice, Majority
 from longstride.strategies.revise import Revise
 
@@ -74,6 +74,5 @@ class ThreeAxes(Strategy):
     def _plan(self, plan: Plan, draft: tuple[PastTurn, ...], turn: int, k: int) -> Plan:
         """Of an answer of a turn; the first of the first turn is the episode of `Direct`."""
         number = turn * self.batch + k
-        ordinal = (plan.ordinal + 1) * APART + number if number else plan.ordinal
         budget = plan.budget.model_copy(update={"turns": turn + 1})
-        return replace(plan, ordinal=ordinal, history=draft, budget=budget)
+        return replace(nth_plan(plan, number), history=draft, budget=budget)

@@ -7,6 +7,7 @@ random stream that is given.
 
 import random
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -62,6 +63,22 @@ class Demonstrations(Component):
         return self.samples(recipe, policy.chat, episodes, rng)
 
 
+def play_texts(recipe: "Recipe", plans: Sequence[Plan], texts: Sequence[Sequence[str]]) -> list[Trajectory]:
+    """The episodes of plans in which a text is said in each turn, and the last one again where there are more turns.
+
+    Args:
+        recipe: gives the environment and the reward.
+        plans: their ordinals are their places.
+        texts: of each plan.
+    """
+
+    def say(episode: Episode) -> str:
+        turns = texts[episode.plan.ordinal]
+        return turns[min(episode.turns, len(turns) - 1)]
+
+    return Pool(ScriptedPlayer(say), recipe.env, recipe.test_reward, recipe.tasks.at_once, recipe.pool).run(plans)
+
+
 class SolverDemonstrations(Demonstrations):
     """Training tasks, solved by the task source's own solver."""
 
@@ -79,14 +96,8 @@ class SolverDemonstrations(Demonstrations):
                 "actions=explained, or demonstrations.type to stored_successes or model_successes"
             )
         plans = training_plans(recipe, episodes, rng)
-        texts = [self.texts(source, plan.task) for plan in plans]
-
-        def solve(episode: Episode) -> str:
-            turns = texts[episode.plan.ordinal]
-            return turns[min(episode.turns, len(turns) - 1)]
-
-        pool = Pool(ScriptedPlayer(solve), recipe.env, recipe.test_reward, source.at_once, recipe.pool)
-        return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
+        played = play_texts(recipe, plans, [self.texts(source, plan.task) for plan in plans])
+        return [s for t in played if t.success for s in turn_samples(t, recipe, chat)]
 
     def texts(self, source: Solver, task: Task) -> list[str]:
         """What is said in a task, turn by turn."""

@@ -15,10 +15,9 @@ from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.methods.base import Sample
 from longstride.rewards.scorers import Score
-from longstride.rollout.episode import Episode, Plan
-from longstride.rollout.players import Player, ScriptedPlayer
-from longstride.rollout.pool import Pool
-from longstride.run.imitation import Demonstrations, own_turns, turn_samples
+from longstride.rollout.episode import Plan
+from longstride.rollout.players import Player
+from longstride.run.imitation import Demonstrations, own_turns, play_texts, turn_samples
 from longstride.strategies.base import EvalEpisode, EvalPlan
 from longstride.strategies.search import Partial, Search, TreeSearch
 from longstride.strategies.searched import Searched, SearchTask
@@ -171,14 +170,9 @@ class Traversals(Demonstrations):
         found = [(task, t) for task, t in zip(tasks, searched, strict=True) if t.success and not t.stop.failed]
         texts = [moves([(), *t.evidence[TRAVERSAL]], self.search.back) for _, t in found]
         plans = [Plan(task, k, t.seed, own.test_budget.at(1, task.difficulty)) for k, (task, t) in enumerate(found)]
-
-        def say(episode: Episode) -> str:
-            return texts[episode.plan.ordinal][min(episode.turns, len(texts[episode.plan.ordinal]) - 1)]
-
-        pool = Pool(ScriptedPlayer(say), recipe.env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)
         return [
             sample
-            for t in pool.run(plans)
+            for t in play_texts(recipe, plans, texts)
             if t.success
             for sample, k in zip(turn_samples(t, recipe, policy.chat), own_turns(t, recipe), strict=True)
             if t.turns[k].error is None

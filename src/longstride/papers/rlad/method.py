@@ -19,11 +19,10 @@ from longstride.envs.base import Hinting, Solver
 from longstride.envs.text import THOUGHT
 from longstride.methods.base import Sample
 from longstride.rollout.context import checked_form
-from longstride.rollout.episode import Episode, Plan
+from longstride.rollout.episode import Plan
 from longstride.rollout.planning import Planner, Sampler, Stages
-from longstride.rollout.players import Player, ScriptedPlayer
-from longstride.rollout.pool import Pool
-from longstride.run.imitation import Demonstrations, training_plans, turn_samples
+from longstride.rollout.players import Player
+from longstride.run.imitation import Demonstrations, play_texts, training_plans, turn_samples
 from longstride.strategies.base import EvalPlan, further_plan
 from longstride.strategies.best_of import BestOf
 
@@ -124,13 +123,7 @@ class AbstractionsShown(Demonstrations):
             solves = self.form.solution(plan, hint) if hint else plan
             plans.append(solves if k % 2 else self.form.proposal(plan))
             texts.append(source.demonstrate(plan.task) if k % 2 else [f"{THOUGHT} {hint}" if hint else ""])
-
-        def say(episode: Episode) -> str:
-            turns = texts[episode.plan.ordinal]
-            return turns[min(episode.turns, len(turns) - 1)]
-
-        played = Pool(ScriptedPlayer(say), recipe.env, recipe.test_reward, source.at_once, recipe.pool).run(plans)
-        shown = [t for t in played if t.success or t.role == PROPOSAL and said(t)]
+        shown = [t for t in play_texts(recipe, plans, texts) if t.success or t.role == PROPOSAL and said(t)]
         return [s for t in shown for s in turn_samples(t, recipe, chat)]
 
 

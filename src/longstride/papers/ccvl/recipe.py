@@ -65,3 +65,8 @@ CLAIM = Claim(
     seeds=tuple(range(720, 780)),
     cost="iterations",
 )
+
+FINDING = (
+    "With few walks the degree that is chosen while acting reaches .28 of the goals and one degree for all .31 (-.03 [-.10, .04]); with more "
+    "walks it is ahead (.33 and .24; .36 and .18), which is not the order that was claimed."
+)

@@ -97,6 +97,8 @@ class TestForms:
             assert "".join(d["delta"] for k, d in events(stream) if k == "response.output_text.delta") == "two"
             with pytest.raises(Refused, match="there is no response 'resp_x'"):
                 post(job, "/v1/responses", {"input": "more", "previous_response_id": "resp_x"})
+            with pytest.raises(Refused, match="input: expected a message"):
+                post(job, "/v1/responses", {"input": [{"type": "reasoning"}]})
             return 1
 
         t = one(play, f"I look. {CALL}", "one", "two")
@@ -160,6 +162,10 @@ class TestForms:
             ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "images are not read"),
             ({"messages": [*GO, {"role": "assistant", "content": "a"}]}, "the last message is the assistant's"),
             ({}, "messages: expected a list"),
+            (
+                {"messages": GO, "tools": [{"function": {"name": "a", "parameters": {"properties": 5}}}]},
+                "that are schemas",
+            ),
         ],
     )
     def test_what_cannot_be_done_is_refused_in_a_sentence(self, body: dict[str, Any], why: str) -> None:

@@ -60,6 +60,7 @@ def test_each_new_key_is_an_episode_and_ends_when_the_program_says_so(
 def test_what_cannot_be_served_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gateway", "base", "--episodes", "0"]) == 2
     assert main(["gateway", "base", "--quiet", "0"]) == 2
+    assert main(["gateway", "base", "--port", "70000"]) == 2
     assert main(["gateway", "cql"]) == 2
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["gateway", "base", "--port", str(taken.getsockname()[1])]) == 2

@@ -18,6 +18,7 @@ class Train(Component):
     cars: tuple[Cart, ...] = ()
     first: Cart = Cart()
     limit: int | None = None
+    names: tuple[str, ...] = ("a",)
 
 
 @given(carts)
@@ -151,6 +152,8 @@ def test_a_list_is_replaced_whole() -> None:
         ("first.front.spokse=4", "did you mean 'spokes'"),
         ("first.load.x=4", "first.load is 1.0 and has no fields"),
         ("cars.0.load=4", "cars is a list of 0: there is no number 0"),
+        ("names.0.x=4", "names.0 is 'a' and has no fields"),
+        ("names.0.x.y=4", "names.0 is 'a' and has no fields"),
         ("first.front.type=http_wheel", "first.front.address"),
         ("first.load=heavy", "first.load"),
     ],

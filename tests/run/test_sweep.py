@@ -255,6 +255,8 @@ class TestAllocate:
         (best,) = (g for g in load_fits(kept)["groups"] if g["setting"] == found["best"])
         assert predicted[0] == pytest.approx(fitted(best).predict([10240]).mean[0])
         assert f"best: {found['best']}" in choices_as_text(found)
+        with pytest.raises(ConfigError, match="--budget is a positive number"):
+            allocate(load_fits(kept), float("inf"))
 
     def test_a_budget_buys_iterations_and_not_evaluations(self, tmp_path: Path) -> None:
         for n in (1, 2):

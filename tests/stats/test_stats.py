@@ -197,6 +197,7 @@ def test_a_few_seeds_that_are_alike_by_chance_decide_nothing(seeds: int, verdict
         ({"growing": [1, 2], "shrt": [1, 2]}, "unknown arm 'short'; did you mean 'shrt'"),
         ({"growing": [1, 2], "short": [1, 2, 3]}, "same two or more seeds"),
         ({"growing": [1], "short": [2]}, "same two or more seeds"),
+        ({"growing": [1, float("nan")], "short": [1, 2]}, "a value is missing"),
     ],
 )
 def test_arms_that_cannot_be_compared_give_one_message(arms: dict[str, Any], message: str):

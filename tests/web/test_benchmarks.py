@@ -96,6 +96,8 @@ def test_programs_are_listed_in_order_with_helpers_as_named_probes(arena):
         ({"locator": "func:reddit_get_post_url('__last_url__')"}, "unknown probe for a locator"),
         ({"locator": "func:shopping_get_sku_latest_review_author()"}, "one argument"),
         ({"url": "file:///etc/passwd"}, "`url` is 'last', an address"),
+        ({"url": "func:reddit_get_post_url('file:///etc/passwd')"}, "takes __last_url__ or an address"),
+        ({"url": "func:reddit_get_post_url('http://[x')"}, "takes __last_url__ or an address"),
         ({"locator": "fetch('x')"}, "`locator` begins with document."),
         ({"locator": None}, "are texts"),
         ({"prep_actions": "x()"}, "`prep_actions`"),

@@ -227,7 +227,7 @@ def _read_parquet(path: Path, most: int) -> Iterator[tuple[int, dict[str, Any]]]
             for batch in file.iter_batches(BATCH):
                 for number, row in enumerate(batch.to_pylist(), number + 1):  # noqa: B020
                     yield number, row
-    except (arrow.ArrowException, OSError) as e:
+    except (arrow.ArrowException, OSError, ValueError, OverflowError) as e:
         raise TaskError(f"{path}: not a Parquet table that can be read ({' '.join(str(e).split())[:200]})") from e
 
 

@@ -69,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--episodes is at least 1, got {args.episodes}")
     if not 0 < args.quiet <= MOST:
         raise ConfigError(f"--quiet is above 0 and up to {MOST} seconds, got {args.quiet:g}")
+    if not 0 <= args.port < 2**16:
+        raise ConfigError(f"--port is a port up to {2**16 - 1}, or 0 for any that is free, got {args.port}")
     folder = free_folder(args.out) if args.out else None
     recipe = experiment_of(args.target)
     if not isinstance(recipe, Recipe):
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     policy = agent_of(args.target, recipe)
     if not isinstance(policy, Policy):
         raise ConfigError(f"{policy} is behind a chat API itself: programs ask it there")
-    address = server(args.port).address
+    address = server(recipe.tasks.port if isinstance(recipe.tasks, ChatGateway) else args.port).address
     say(f"OPENAI_BASE_URL={address}/v1\nANTHROPIC_BASE_URL={address}")
     say(f"Each new key is an episode; POST {END} ends it with a result. Ctrl-C stops.")
     tasks = [

@@ -104,6 +104,8 @@ def resolve(cls: type[C], base: C, overrides: Sequence[str]) -> C:
         for depth, name in enumerate(path, 1):
             if isinstance(place, list):
                 place = place[_index(name, place, key, depth - 1)]
+                if not isinstance(place, dict | list):
+                    raise ConfigError(f"{key}: {'.'.join(path[:depth])} is {place!r} and has no fields; set it whole")
                 continue
             holder = _at(base, path[: depth - 1])
             field = type(holder).model_fields.get(name) if isinstance(holder, Component) else None
@@ -151,7 +153,7 @@ def _at(component: Any, path: Sequence[str]) -> Any:
     """What stands at a dotted path below a component; None where nothing does."""
     for name in path:
         if isinstance(component, list | tuple):
-            component = component[int(name)]
+            component = component[int(name)] if int(name) < len(component) else None
         else:
             component = component.get(name) if isinstance(component, Mapping) else getattr(component, name, None)
     return component

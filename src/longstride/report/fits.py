@@ -4,6 +4,7 @@ What always holds: a kept fit has its points, so whatever is asked of it later i
 """
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -255,8 +256,10 @@ def load_fits(path: Path) -> dict[str, Any]:
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if not all({"fit", "points", "setting"} <= group.keys() for group in found["groups"]):
-            raise KeyError("fit, points or setting")
+        if not all({"fit", "points", "setting", "spent"} <= group.keys() for group in found["groups"]):
+            raise KeyError("fit, points, setting or spent")
+        if not {"x", "y", "by"} <= found.keys():
+            raise KeyError("x, y or by")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
         raise RunError(
             f"{path} is no fit: {type(e).__name__}: {e}; give a file that `longstride fit --out` wrote"
@@ -289,7 +292,7 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
         raise ConfigError("a law in the model's size says nothing of a budget alone; fit a law of one amount")
     if found["y"] == ERROR:
         raise ConfigError("a budget goes to what comes to most, and an error is to be small: fit --y success")
-    if not budget > 0:
+    if not 0 < budget < math.inf:
         raise ConfigError(f"--budget is a positive number, got {budget:g}")
     groups = {str(group["setting"]): (group, fitted(group)) for group in found["groups"]}
     if all(isinstance(f.law, COVERAGE) for _, f in groups.values()):

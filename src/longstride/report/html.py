@@ -44,9 +44,9 @@ from longstride.stats import paired_difference
 STATIC = Path(__file__).parent / "static"
 RECIPE_CHARACTERS, TABLE_ROWS = 100_000, 300
 WORDS = ("policy", "strategy", "tasks")
+"""Columns of the table that hold words."""
 PAID = {"usage": "", "judge_usage": "judge"}
 """Fields of a summary that say what servers counted, with whose it is."""
-"""Columns of the table that hold words."""
 PLAY_SCRIPTS = ("llama", "agent", "play")
 """What runs a policy in a page."""
 PLAY = '<section id="play" aria-labelledby="play-title"><h2 id="play-title">The policy, in this page</h2></section>'

@@ -20,7 +20,7 @@ from longstride.scaling.fitting import RESAMPLES, Fit, fit
 from longstride.scaling.laws import FitError, Law, LogSigmoid, Sigmoid
 
 MOST = 1_000_000
-"""Attempts at which a plateau is looked for."""
+"""Attempts at which a plateau is looked for, and that are shared out."""
 PLACES = 32
 """Budgets at which a frontier is read for a rule."""
 
@@ -109,8 +109,10 @@ def split(curves: Mapping[str, Fit], budget: int, counts: Mapping[str, int] | No
         Attempts a task by kind.
 
     Raises:
-        FitError: the budget is too small for one attempt at one task of any kind.
+        FitError: the budget is too small for one attempt at one task of any kind, or above `MOST`.
     """
+    if budget > MOST:
+        raise FitError(f"{budget:,} attempts are more than can be shared out one by one; the most is {MOST:,}")
     counts = dict.fromkeys(curves, 1) if counts is None else counts
     if budget < (least := min(counts.values())):
         raise FitError(

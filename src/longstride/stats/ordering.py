@@ -83,7 +83,7 @@ class Ordering(Component):
 
         Raises:
             ConfigError: an arm is missing or lacks the measure, or two arms cannot be paired (shapes differ, fewer than
-                two seeds).
+                two seeds), or a value is missing (nan) or infinite.
         """
         findings = []
         for text, relation in zip(self.relations, self.parsed, strict=True):
@@ -98,6 +98,8 @@ class Ordering(Component):
                 effect = paired_difference_clustered(better_ST, worse_ST, seed, level)
             except ValueError as e:
                 raise ConfigError(f"relation {text!r}: {e}; run both arms with the same two or more seeds") from e
+            if not np.isfinite(effect.mean):
+                raise ConfigError(f"relation {text!r}: a value is missing or infinite")
             findings.append(Finding(text, effect, gap, _verdict(effect, gap, len(better_ST))))
         return findings
 

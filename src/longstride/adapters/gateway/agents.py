@@ -36,7 +36,7 @@ TASK = "task.json"
 LOOK = 1.0
 """Seconds between two looks at whether a stranger is still there."""
 MAX_GOAL = 100_000
-"""Characters of the goal in a variable, which the system bounds; the file has all of it."""
+"""Bytes of the goal in a variable, which the system bounds; the file has all of it."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Command(AgentProgram):
     """Whether bubblewrap takes files of others and other processes away from it; the network it needs, and keeps."""
 
     async def start(self, job: Job) -> "_Process":
-        files = [Path(word) for word in self.command[1:] if Path(word).is_absolute()]
+        files = [Path(word) for word in self.command[1:] if Path(word).is_absolute() and _is_path(word)]
         beside = [shown for path in files for shown in _open_to_others(path if path.is_dir() else path.parent)]
         path = dict.fromkeys((str(Path(sys.executable).parent), f"{sys.base_prefix}/bin"))
         sandbox = Sandbox({PLACE: job.folder}, self.limits, self.isolation, True, [*beside, *self.readable], [*path])
@@ -132,7 +132,7 @@ class Command(AgentProgram):
             "ANTHROPIC_BASE_URL": job.address,
             "ANTHROPIC_API_KEY": job.key,
             "LONGSTRIDE_TASK": f"{place}/{TASK}",
-            "LONGSTRIDE_GOAL": job.task.goal[:MAX_GOAL],
+            "LONGSTRIDE_GOAL": job.task.goal.encode()[:MAX_GOAL].decode(errors="ignore"),
             "LONGSTRIDE_SEED": str(job.seed),
         }
         return _Process(self, sandbox, variables | self.variables)
@@ -150,7 +150,10 @@ def _put(task: str, folder: Path) -> None:
 
 
 def _open_to_others(folder: Path) -> list[Path]:
-    """A folder; where it is closed to other users, which a program of root's is, what is in it."""
+    """A folder; where it is closed to other users, which a program of root's is, what is in it; never the whole
+    machine."""
+    if folder == Path(folder.anchor):
+        return []
     return [folder] if folder.stat().st_mode & 0o005 == 0o005 else list(folder.iterdir())
 
 

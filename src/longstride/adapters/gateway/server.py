@@ -181,7 +181,7 @@ class Server:
         if key in self._lines:
             return self._lines[key]
         if key in self._ended:
-            raise ENDED
+            raise ENDED.with_traceback(None)
         if key and self._waiting:
             line = self._lines[key] = self._waiting.popleft()
             line.key = key
@@ -199,7 +199,7 @@ class Server:
             asked = form.read(await _body(request))
             came = await asyncio.wrap_future(line.put(asked))
             if isinstance(came, RefusedRequest):
-                raise came
+                raise came.with_traceback(None)  # one object is raised for many requests
         except RefusedRequest as e:
             if line is not None and e.status in (400, 413):
                 line.refused(e)

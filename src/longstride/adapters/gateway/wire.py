@@ -224,6 +224,8 @@ class Responses(WireForm):
                 told[-1] = WireMessage("assistant", text, told[-1].calls + message.calls)
             else:
                 told.append(message)
+        if not told:
+            raise wrong("input: expected a message, or what a function put out")
         return WireRequest(
             tuple(told),
             tuple(_tool(t if isinstance(t, dict) and t.get("type") == "function" else None) for t in _offered(body)),
@@ -450,7 +452,12 @@ def _tool(function: Any) -> Tool:
     name, schema = (function.get("name"), function.get("parameters")) if isinstance(function, dict) else (None, None)
     if not isinstance(name, str) or name.split() != [name] or not isinstance(schema or {}, dict):
         raise wrong(f"tools: expected functions with a name and parameters, got {short(function)}")
-    return Tool(name, schema or {"type": "object", "properties": {}}, str(function.get("description") or ""))
+    schema = {"type": "object", "properties": {}} | (schema or {})  # templates walk over the properties
+    if not isinstance(schema["properties"], dict) or not all(
+        isinstance(p, dict) for p in schema["properties"].values()
+    ):
+        raise wrong(f"tools: expected properties of {name} that are schemas by name, got {short(schema['properties'])}")
+    return Tool(name, schema, str(function.get("description") or ""))
 
 
 def _role(message: Any, k: int) -> ChatRole:

@@ -142,4 +142,6 @@ def _probe(text: str, place: str, where: str) -> Helper:
         raise TaskError(
             f"{where}: {name} takes {'one argument' if PROBES[place][name] else 'no argument'}: {short(text)}"
         )
+    if name == "reddit_get_post_url" and argument != "__last_url__" and not is_address(argument):
+        raise TaskError(f"{where}: {name} takes __last_url__ or an address, got {short(argument)}")
     return Helper(name, LAST if argument == "__last_url__" else argument or "")

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
-from longstride.core.errors import EnvFailure
+from longstride.core.errors import EnvFailure, short
 from longstride.envs.sites.browser import OUTSIDE, TextBrowser
 from longstride.envs.sites.cleaning import well_formed
 from longstride.web.chromium.axtree import MAX_NODES, Tree
@@ -243,7 +243,13 @@ class ChromiumBrowser:
 
     def aside(self, url: str = "") -> AbstractAsyncContextManager[Run]:
         """Runs an evaluator's JavaScript on the page in front or, for an address, on a page of its own. The result is
-        None where it raises."""
+        None where it raises.
+
+        Raises:
+            EnvFailure: the address is none that may be contacted.
+        """
+        if url and not self.reach.allows(url):
+            raise EnvFailure(f"{short(url)} is no address of the sites of this task")
         return aside(self.lease.context, self._opened, url) if url else on_page(self.tab.page)
 
     async def call(self, method: str, url: str, data: Any = None, headers: Mapping[str, str] = {}) -> tuple[int, bytes]:

@@ -70,3 +70,8 @@ CLAIM = Claim(
     seeds=tuple(range(620, 636)),
     cost="iterations",
 )
+
+FINDING = (
+    "With one demonstration, learning from walks toward other goals first and then from both reaches .77 of the goals, and the demonstration "
+    "alone .39; with three .82 and .69, with ten .84 and .96. Cloning walks and demonstration together does as well (.79)."
+)

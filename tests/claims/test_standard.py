@@ -17,11 +17,11 @@ from longstride import papers
 from longstride.claims import frozen as freezing
 from longstride.claims import stages as staging
 from longstride.claims.claim import setting
-from longstride.claims.controls import learns_nothing, rise, void
+from longstride.claims.controls import dose_void, learns_nothing, rise, void
 from longstride.claims.curves import at_equal_cost, costs_differ, matched
 from longstride.claims.frozen import SUFFIX, check_unspent, freeze, frozen_at, hash_of, kept_beside
-from longstride.claims.judging import judge
-from longstride.claims.kept import read_kept, without_means
+from longstride.claims.judging import judge, judge_kept
+from longstride.claims.kept import read_kept, without_means, write_kept
 from longstride.claims.pilot import seeds_needed, told
 from longstride.claims.runner import prepare, run_claim
 from longstride.claims.stages import Load, stages
@@ -377,6 +377,26 @@ class TestControls:
     def test_an_effect_that_does_not_rise_with_its_cause_is_not_reproduced(self, tmp_path: Path):
         result = run_claim(claim(control=None, dose=("firm > slips", "firm > more", "firm > hardly")), tmp_path)
         assert result["effects"][0]["verdict"] == "reproduced" and result["verdict"] == "not reproduced"
+
+    def test_a_dose_is_void_where_no_effect_could_show_below_the_strongest(self, tmp_path: Path):
+        of = claim(control=None, dose=("firm > hardly", "firm > more", "firm > slips"))
+        assert dose_void(of, [(0.99, 0.98), (0.97, 0.96), (0.9, 0.2)]).startswith("both arms stand at the ceiling")
+        assert dose_void(of, [(0.99, 0.98), (0.03, 0.04), (0.9, 0.2)]).startswith(
+            "both arms stand at the ceiling or the f"
+        )
+        assert dose_void(of, [(0.99, 0.98), (0.97, 0.93), (0.9, 0.2)]) == ""
+        assert dose_void(of.replace(scale=(-1.0, 2.0)), [(0.99, 0.98), (0.97, 0.96), (0.9, 0.2)]) == ""
+        assert dose_void(of.replace(scale=(0.0, 0.5)), [(0.99, 0.98), (0.97, 0.96), (0.9, 0.2)]) == "", (
+            "outside the scale"
+        )
+        low = of.replace(scale=(-50.0, 1.0))
+        result = run_claim(low, tmp_path)
+        assert result["verdict"] == "undecided" and result["because"] == [f"the dose is void: {result['dose']['void']}"]
+        kept = {key: value for key, value in result["dose"].items() if key != "void"}
+        first = result | {"verdict": "reproduced", "because": [], "dose": kept}
+        write_kept(tmp_path / "first.json", first)
+        again = judge_kept(low, tmp_path / "first.json", tmp_path / "again")
+        assert (again["verdict"], again["because"]) == ("undecided", result["because"])
 
     def test_a_step_back_on_the_way_is_no_rise(self):
         at = [np.full((5, 1), mean) for mean in (0.1, 0.4, 0.3)]

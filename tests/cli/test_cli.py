@@ -131,7 +131,7 @@ def test_list_shows_the_verdict_that_is_kept_of_a_claim(
     assert main(["list", "--json"]) == 0
     states = {r["name"]: r["state"] for r in json.loads(capsys.readouterr().out)["recipes"]}
     assert (states["dars"], states["archer"], states["ppo"]) == ("not reproduced*", "claim", "")
-    assert states["tti/far"] == "shown"  # beside its recipe
+    assert states["tti/steps"] == "shown"  # beside its recipe
     assert states["grpo"] == "claim"  # what is kept of it is of an earlier form
     assert main(["list"]) == 0
     out = capsys.readouterr().out

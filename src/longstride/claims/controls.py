@@ -3,7 +3,7 @@ cause.
 
 What always holds: a control is void where its arms run shorter than those of the effect, where its margin is larger,
 where an arm of it stands at the floor or the ceiling, and where its arms are equal by algebra. What is void decides
-nothing.
+nothing. A dose is void where both arms stand at the same end of the scale at each strength below the strongest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,6 +48,25 @@ def void(claim: Claim, relation: Relation, better_ST: np.ndarray, worse_ST: np.n
     if np.abs(better_ST.mean(1) - worse_ST.mean(1)).max() < LEVEL * (high - low):
         return "its arms are equal by algebra"
     return ""
+
+
+def dose_void(claim: Claim, means: Sequence[tuple[float, float]]) -> str:
+    """Why a dose is no control: where its cause is weaker, no effect could show; empty where one could.
+
+    Args:
+        claim: whose dose it is.
+        means: of both arms, at each of the strengths of `claim.dose`.
+    """
+    ends = set[str]()
+    for text, (better, worse) in list(zip(claim.dose, means, strict=True))[:-1]:
+        measure = Relation.of(text).measure or claim.measure
+        low, high = claim.scale
+        inside = not measure.startswith("gained_") and low <= min(better, worse) <= max(better, worse) <= high
+        end = _edge(better, claim.scale) if inside else ""
+        if not end or _edge(worse, claim.scale) != end:
+            return ""
+        ends.add(end)
+    return f"both arms stand at {' or '.join(sorted(ends))} wherever the cause is weaker, so no effect could show there"
 
 
 def learns_nothing(design: Mapping[str, Any], tried: Sequence[Sequence[Any]]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.claims.controls import rise, void
+from longstride.claims.controls import dose_void, rise, void
 from longstride.claims.curves import Curves, at_equal_cost, costs_differ, paired_values
 from longstride.claims.kept import differences, read_kept, write_kept
 from longstride.claims.tuning import Tuned
@@ -71,18 +71,20 @@ def judge(claim: Claim, curves: Curves, tuned: Tuned, seeds: Sequence[int]) -> d
     if claim.equal_cost:  # tasks that failed are left out of each relation by itself
         strengths = [of.mean(axis=1, keepdims=True) for of in strengths]
     dose = rise(claim.dose, strengths) if doses else None
+    if dose and (reason := dose_void(claim, [_means(sides(relation), relation) for relation in doses])):
+        dose["void"] = reason
     costs = _costs(claim, curves)
     valid = [f for f, effect in zip(controls, control_effects, strict=True) if "void" not in effect]
     verdicts: list[Judgement] = [
         verdict_of(findings, valid),
         *(_of_worlds(effect) for effect in effects if "worlds" in effect),
     ]
-    if dose:
+    if dose and "void" not in dose:
         verdicts.append(dose["verdict"])
     verdict = min(verdicts, key=LOWEST_FIRST.index)
     few, unequal, untuned = _few_worlds(effects), _unequal(claim, costs), _at_ends(claim, tuned)
     scarce = [f"{len(seeds)} seeds, and fewer than {FEWEST} decide nothing"] if len(seeds) < FEWEST else []
-    uncontrolled = [] if valid or dose else ["every control is void" if controls else "it has no control"]
+    uncontrolled = _uncontrolled(valid, control_effects, dose)
     if unequal or scarce or (verdict == "reproduced" and (untuned or uncontrolled)):
         verdict = "undecided"
     return {
@@ -105,10 +107,23 @@ def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judg
     return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
 
 
+def _uncontrolled(valid: Sequence[object], controls: Sequence[object], dose: Mapping[str, Any] | None) -> list[str]:
+    """Where nothing could have shown that an effect has another cause."""
+    if valid or (dose and "void" not in dose):
+        return []
+    if dose:
+        return [f"the dose is void: {dose['void']}"]
+    return ["every control is void" if controls else "it has no control"]
+
+
 def _finding(text: str, measure: str, sides: Callable[[Relation], Sides]) -> Finding:
     relation = Relation.of(text)
     named = relation.measure or measure
     return Ordering(relations=(text,)).judge({named: sides(relation)}, named, seed=0)[0]
+
+
+def _means(sides: Sides, relation: Relation) -> tuple[float, float]:
+    return float(np.mean(sides[relation.better])), float(np.mean(sides[relation.worse]))
 
 
 def _differences(sides: Sides, relation: Relation) -> np.ndarray:
@@ -193,9 +208,21 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
 
     valid = [text for text in control if "void" not in kept[text]]
     judged = [*result.get("judged", [result["verdict"]]), verdict_of(findings(expected), findings(valid))]
+    dose, because = result.get("dose"), list(result.get("because", []))
+    if (
+        dose
+        and "void" not in dose
+        and (reason := dose_void(claim, [_kept_means(claim, result, t) for t in claim.dose]))
+    ):
+        dose = dose | {"void": reason}
+    if min(judged, key=LOWEST_FIRST.index) == "reproduced" and dose:
+        because += _uncontrolled(valid, control, dose)
+        judged += ["undecided"] if because else []
     found = result | {
         "verdict": min(judged, key=LOWEST_FIRST.index),
         "judged": judged,
+        "because": because,
+        **({"dose": dose} if dose else {}),
         "statement": claim.statement,
         "ordering": expected,
         "control": control,
@@ -205,3 +232,14 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
     }
     earlier = differences(claim, found)
     return found | ({"earlier": earlier} if earlier else {})
+
+
+def _kept_means(claim: Claim, result: Mapping[str, Any], text: str) -> tuple[float, float]:
+    """Of both arms of a relation, over seeds and tasks."""
+    relation = Relation.of(text)
+    measure = relation.measure or claim.measure
+    values = (result["arms"][side]["measures"][measure]["by_seed"] for side in (relation.better, relation.worse))
+    better, worse = (
+        float(np.mean([np.mean([v for v in np.ravel(of) if v is not None]) for of in by])) for by in values
+    )
+    return better, worse

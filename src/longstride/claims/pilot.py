@@ -64,8 +64,11 @@ def run_pilot(claim: Claim, tuned: Tuned, home: Path, watch: Callable[[str], Lis
         at_equal_cost(relation, measure, claim.cost, curves) if claim.equal_cost else paired_values(curves, measure)
     )
     differences_ST = values[relation.better] - values[relation.worse]
-    controls = judge(claim, curves, tuned, claim.tuning_seeds)["control_effects"]
+    judged = judge(claim, curves, tuned, claim.tuning_seeds)
+    controls = judged["control_effects"]
     void = {e["relation"]: e["void"] for e in controls if "void" in e}
+    if "void" in judged.get("dose", {}):
+        void["dose"] = judged["dose"]["void"]
     return {
         "relation": text,
         "seeds": list(claim.tuning_seeds),

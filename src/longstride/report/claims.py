@@ -132,7 +132,14 @@ def judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
             (f"control: {e['relation']}", e, f"void: {e['void']}" if "void" in e else CONTROL[e["verdict"]])
             for e in result["control_effects"]
         ),
-        *((f"dose: from {dose['relations'][0]} to {dose['relations'][-1]}", dose, dose["verdict"]) for dose in doses),
+        *(
+            (
+                f"dose: from {dose['relations'][0]} to {dose['relations'][-1]}",
+                dose,
+                f"void: {dose['void']}" if "void" in dose else dose["verdict"],
+            )
+            for dose in doses
+        ),
     ]
 
 

@@ -31,8 +31,8 @@ On your own model and tasks, of a single turn; say what ends a thought, and what
 
     longstride train anytime_reasoner model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl tasks.match=number \\
         sampler.ends='</think>' sampler.closing='</think> The answer is' learner.lr=1e-6 \\
-        budget.turn_tokens=2048 test_budget.turn_tokens=2048
-    longstride eval runs/anytime_reasoner-1 --strategy anytime answers=4 within=[512,1024]
+        budget.turn_tokens=2048 test_budget.turn_tokens=2048 \\
+        'evaluation.strategies=[{type="anytime",marks=["\\n\\n","</think>"],closing="</think> The answer is",within=[512,1024]}]'
 
 `sampler.budgets` and `credit.prior` (uniform, linear, base) say at which budgets answers count, and how much.
 """

@@ -22,7 +22,8 @@ otherwise than one of 0.5 by more than a tenth (tested).
 
 On your own model and tasks; rewards need not be 0 and 1, and the deviation of rare partial rewards is where the two differ:
 
-    longstride train lite_ppo model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6
+    longstride train lite_ppo model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6 \\
+        budget.turn_tokens=2048 test_budget.turn_tokens=2048
     longstride train lite_ppo credit.normalize=std loss.aggregation.over=sequence    # what it is compared with
 
 Compare at the best rate of each: a deviation is a length of steps, so one rate for both compares rates.

@@ -21,7 +21,8 @@ above, an answer weighs rho mu instead of pi; uncorrected it weighs mu.
 On your own model and tasks, of many turns and slow environments too:
 
     longstride train llamarl model=base tasks.type=embedded_web budget.turns=24 test_budget.turns=24
-    longstride train llamarl model=Qwen/Qwen3-0.6B engine.type=vllm tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6
+    longstride train llamarl model=Qwen/Qwen3-0.6B engine.type=vllm tasks.type=dataset tasks.path=sums.jsonl \\
+        learner.lr=1e-6 budget.turn_tokens=2048 test_budget.turn_tokens=2048
 
 `pool.staleness=0` trains and rolls out in turn; `loss.type=reinforce` takes the correction away.
 """

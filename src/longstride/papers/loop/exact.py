@@ -5,9 +5,8 @@
 | plan | groups of one task | 6 episodes of many turns | 6 answers of eight binary tokens |
 | credit, update | `DeadZone`, `PPO` | two passes in batches | 8 steps on the whole batch |
 
-Ratios of turns are `gspo` here: the geometric mean of a turn's tokens, as the only turn is the whole answer. What the
-trajectory's ratio loses is what clipping takes: with a clip that never binds the difference is gone (the second control),
-and both learn more than with it, for a table is in no danger of leaving the region where its samples say something.
+Ratios of turns are `gspo` here: the geometric mean of a turn's tokens, as the only turn is the whole answer. A table
+is in no danger of leaving the region where its samples say something, so clipping protects it from nothing.
 """
 
 from longstride.claims.claim import Claim

@@ -16,7 +16,7 @@ up to 600, and reinforcement learning is what makes the policy use them.
 
 Deviations: a model of half a million parameters on embedded sites; the shipped start was made with one page in view, not
 five. The preference stage is left out. No episode of seeds 0 and 1 took more than 12 turns, before or after training, so
-the claim compares with 6: +0.035 and +0.020, for which five seeds are enough. Over its five seeds the turns are
+the claim compares with 6. In an earlier form of it, over five seeds, the turns were
 worth 0.022 before training and 0.028 after it: that they pay is shown, that training makes the policy use them is not.
 """
 

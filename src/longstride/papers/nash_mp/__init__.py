@@ -32,7 +32,8 @@ On your own model, tasks and judge of pairs as in `inpo`; `loss.every=1` is mirr
 
     longstride train nash_mp model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl learner.lr=1e-6 \\
         reward.preference.type=asked_pair reward.preference.judge.type=http_judge \\
-        reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
+        reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge \\
+        budget.turn_tokens=1024 test_budget.turn_tokens=1024 'evaluation.strategies=[{type="direct"}]'
 
 `loss.type=longstride.papers.nash_mp.method:PairedNashMD loss.tau=1` is Nash-MD: its opponent is the mixture of policy and
 start.

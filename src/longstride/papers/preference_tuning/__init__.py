@@ -25,7 +25,8 @@ not the paper.
 
 On your own model and tasks; who prefers is a setting, a verifier that may err, or a judge behind an API:
 
-    longstride train preference_tuning model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6
+    longstride train preference_tuning model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6 \\
+        budget.turn_tokens=2048 test_budget.turn_tokens=2048
     longstride train preference_tuning reward.preference.noise=0.1 loss.type=ipo
     longstride train preference_tuning reward.preference.type=asked_pair reward.preference.judge.type=http_judge \\
         reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge

@@ -52,6 +52,6 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "Of as many labels a judge that also sees answers under other prompts learns less: 0.71 of its pairs are right and 0.92 of the plain judge's, and 0.59 "
+    "Of as many pairs, half of them made with answers under other prompts, a judge learns less: 0.71 of its pairs are right and 0.92 of the plain judge's, and 0.59 "
     "and 0.79 of those whose worse answer has the artefact. The plain judge is misled (0.99 where the better answer has it), and the other one too (0.76)."
 )

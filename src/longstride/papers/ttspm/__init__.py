@@ -20,7 +20,8 @@ coverage 1 - B(a, b + N) / B(a, b), which is as easy to fit.
 
 On your own model and tasks, or on any run folder that was evaluated with several attempts:
 
-    longstride train ttspm model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl --out runs/attempts
+    longstride train ttspm model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl \\
+        budget.turn_tokens=2048 test_budget.turn_tokens=2048 --out runs/attempts
     longstride fit runs/attempts --x attempts --y pass --law geometric --rival mixed_geometric --until 8 --gain 0.002
 
 It trains nothing. With `trial.episodes=8 group_size=1 context.type=trial_history` the attempts follow one another, and `--y within` is what is fitted.

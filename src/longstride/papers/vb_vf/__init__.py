@@ -16,8 +16,9 @@ On your own model and tasks, both sides:
 
     longstride train vb_vf model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl \\
         learner.lr=1e-6 budget.turn_tokens=2048 test_budget.turn_tokens=2048
-    longstride train vb_vf model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6 iterations=1 episodes_per_iteration=1024 \\
-        credit.type=filtered_bc loss.type=reinforce
+    longstride train vb_vf model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6 \\
+        budget.turn_tokens=2048 test_budget.turn_tokens=2048 iterations=1 episodes_per_iteration=1024 \\
+        credit.type=filtered_bc loss.type=reinforce learner.epochs=4
     longstride compare runs/vb_vf-1 runs/vb_vf-2
 
 The exact problem (`exact`) has the paper's bi-level reward, the steps that are left when the answer is there, for a
@@ -38,7 +39,7 @@ largest at 64.
 The language model's claim was run as frozen, on ten seeds: within 96 tokens RL ends .19 above cloning, 95 % between .14
 and .23 (.05 was asked for), and within 24 tokens .01 above, -.03 to .05. The second is the control, which had to stay
 below .05 for sure and misses that by .005; so the claim is open. RL's traces become longer: for as many of them it sampled
-a quarter more tokens than cloning.
+half as many tokens again as cloning. Where both had sampled equally many it is .075 ahead [.05, .10].
 """
 
 from longstride.papers.card import Paper

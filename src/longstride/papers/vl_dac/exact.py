@@ -12,8 +12,7 @@ brought the end nearer.
 | update | passes | 2 in steps | one step |
 
 Deviations: an episode is a walk (`exact.walks.SearchWalk`). A turn is one token, so its ratio and that of its sequence are
-one and the paper's other part, a clip of tokens, cannot be seen here: `loop` shows it on answers of eight tokens.
-In the control, episodes of a turn and an answer, values are no help, and cost success in some of the seeds.
+one and the paper's other part, a clip of tokens, cannot be seen here.
 """
 
 import numpy as np

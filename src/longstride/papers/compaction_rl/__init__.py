@@ -18,7 +18,7 @@ tasks=...}`: of a model that follows instructions nothing need be demonstrated. 
 credit of turns trains them; `AcrossSegments` is the paper's.
 
 Deviations: the abstract, what others wrote of it, and a re-implementation were read; the authors released no code. The last segment of an episode
-that its limit cut goes on from the critic's value, as everywhere here; no number of summaries is too many; critic and policy take one step
+that its limit cut goes on from the critic's value, as everywhere here, while the critic itself learns what was earned until the cut; no number of summaries is too many; critic and policy take one step
 each. The world is trails whose answer is several codes on the way (`DialCodes`), where all but memory is easy.
 
 The claim is not frozen and has not been run. A look at one seed (900, three iterations, 120 tests), where an arm takes about a minute of one core:

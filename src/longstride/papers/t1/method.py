@@ -40,12 +40,13 @@ class Penalised(TaskReward):
 
 
 class AnchoredReinforce(Reinforce):
-    """REINFORCE with the KL in the reward: `coefficient` times the log-ratio of an answer to the anchor, summed over its
-    tokens and less the mean of the other answers of its group (on-policy KL normalisation), is taken off its advantage.
+    """REINFORCE with the KL in the reward: `coefficient` times the log-ratio of an answer to the anchor, summed over the
+    tokens of all its turns and less the mean of the other answers of its group (on-policy KL normalisation), is taken off
+    its advantages.
 
     For samples of the policy itself and `leave_one_out` credit the gradient is exactly that of the expected reward less
     `coefficient` times the divergence of complete answers: unlike a KL term in the loss, it counts what a token does to
-    the divergence of later ones. Where a step holds a part of a group, the mean is that of the part.
+    the divergence of later ones. Where a step holds a part of a group or of an episode, sum and mean are those of the part.
     """
 
     kl: KL = KL()
@@ -56,11 +57,15 @@ class AnchoredReinforce(Reinforce):
         return True
 
     def reweigh(self, samples: Sequence[Sample], logprobs: Sequence[Sequence[float]]) -> list[Sample]:
-        kl_N = [sum(now) - sum(s.streams[REFERENCE]) for s, now in zip(samples, logprobs, strict=True)]
-        above_N = group_advantages(kl_N, [s.group for s in samples], "leave_one_out", "none")
+        kl_of = dict[tuple[int, int], float]()
+        for s, now in zip(samples, logprobs, strict=True):
+            episode = s.group, s.episode
+            kl_of[episode] = kl_of.get(episode, 0.0) + sum(now) - sum(s.streams[REFERENCE])
+        above = group_advantages(list(kl_of.values()), [group for group, _ in kl_of], "leave_one_out", "none")
+        charge = {episode: self.kl.coefficient * float(d) for episode, d in zip(kl_of, above, strict=True)}
         return [
-            replace(s, streams=s.streams | {ADVANTAGES: [a - self.kl.coefficient * float(d) for a in s.advantages]})
-            for s, d in zip(samples, above_N, strict=True)
+            replace(s, streams=s.streams | {ADVANTAGES: [a - charge[s.group, s.episode] for a in s.advantages]})
+            for s in samples
         ]
 
     def coefficients(self, samples: Sequence[Sample]) -> dict[str, list[float]]:

@@ -101,6 +101,13 @@ def test_an_answer_is_charged_for_the_log_ratio_that_it_has_above_the_others_of_
     assert all(a == 0 for s in samples for a in s.advantages), "what was given is not changed"
 
 
+def test_an_answer_of_two_turns_is_charged_for_both_in_each() -> None:
+    turns = [Sample([1], [2], {ADVANTAGES: [0.0], REFERENCE: [-1.0]}, episode=e) for e in (0, 0, 1)]
+    found = AnchoredReinforce(kl=KL(coefficient=0.1)).reweigh(turns, [[-0.5], [-0.7], [-2.0]])
+    # log-ratios of answers: .5 + .3 and -1
+    assert [s.advantages for s in found] == [pytest.approx([a]) for a in (-0.18, -0.18, 0.18)]
+
+
 def test_the_expected_gradient_is_that_of_reward_less_the_divergence_of_whole_answers() -> None:
     rng, beta = np.random.default_rng(1), 0.3
     problem = random_mdp(rng, states=3, actions=2, horizon=2, stochastic=True)

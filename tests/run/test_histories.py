@@ -12,7 +12,7 @@ import pytest
 from helpers import SMALL, rows_of, trajectories_of, word_chat
 from one_page import WORDS, OnePage, OnePageTasks, make_recipe
 
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError
 from longstride.core.trajectory import by_trial
 from longstride.envs.hidden import Bandits, Corridors, DarkRooms
 from longstride.methods.base import Sample
@@ -238,7 +238,7 @@ def test_a_run_that_was_stored_is_a_source_of_histories(of: Any, tmp_path: Path)
     assert found == stored.samples(first, CHAT, 6, random.Random(0))
     read = [CHAT.decode([*s.prompt_ids, *s.sampled_ids]).split() for s in found]
     assert all(words[:2] == ["pull", "arms"] for words in read) and len({s.episode for s in found}) == 2
-    with pytest.raises(RunError, match="no 99 episodes of one of its"):
+    with pytest.raises(ConfigError, match="no 99 episodes of one of its"):
         stored.samples(first.replace(trial={"episodes": 99}, episodes_per_iteration=99 * 8), CHAT, 6, random.Random(0))
 
 

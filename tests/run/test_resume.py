@@ -528,7 +528,7 @@ class TestDemonstrations:
         recipe = small(model, iterations=1, reward=TaskReward(false_negative=1.0))
         train(recipe, tmp_path / "run")
         chat = load_policy(str(model)).chat
-        with pytest.raises(RunError, match="no successful episode"):
+        with pytest.raises(ConfigError, match="no successful episode"):
             StoredSuccesses(run=tmp_path / "run").samples(recipe, chat, 4, random.Random(0))
 
     def test_tasks_without_a_solver_are_refused(self, model, tmp_path):

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -136,15 +137,19 @@ async def test_a_field_is_clicked_only_where_it_has_not_the_focus() -> None:
 async def test_a_page_that_an_evaluator_could_not_open_is_closed() -> None:
     env = env_of("<p>here</p>")
 
-    async def pages(url: str) -> int:
-        with pytest.raises(EnvFailure, match="could not be opened"):
+    async def pages(url: str, why: str) -> int:
+        with pytest.raises(EnvFailure, match=why):
             async with env.browser.aside(url):
                 raise AssertionError("it was opened")
         return len(env.browser.tab.page.context.pages)
 
     try:
         await env.reset(START, 0)
-        assert await host().run(pages("http://elsewhere.test/")) == 1
+        for url in ("http://elsewhere.test/", "file:///etc/hostname"):
+            assert await host().run(pages(url, "is no address of the sites of this task")) == 1
+        # allowed, and not reached
+        env.browser.reach = replace(env.browser.reach, network=frozenset({"elsewhere.test:80"}))
+        assert await host().run(pages("http://elsewhere.test/", "could not be opened")) == 1
     finally:
         await env.close()
 

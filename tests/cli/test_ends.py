@@ -38,7 +38,7 @@ def test_a_run_that_is_told_to_end_says_so_and_how_it_goes_on(desk):
         assert run.stdout is not None
         assert any("eval" in line for line in run.stdout), "it ends only when it is told to"
         run.send_signal(signal.SIGTERM)
-        said = run.communicate(timeout=60)[1]
+        said = run.communicate(timeout=180)[1]
     assert run.returncode == 143
     assert said.startswith("ended by SIGTERM\n") and "train --resume run" in said and "Traceback" not in said
     assert not (desk / "run" / "lock").exists() and (desk / "run" / "metrics.jsonl").exists()
@@ -54,7 +54,7 @@ def test_runs_in_processes_of_their_own_end_with_their_command(desk):
         while len(list((desk / "out").glob("*/metrics.jsonl"))) < 2 and sweep.poll() is None:
             time.sleep(0.1)
         sweep.send_signal(signal.SIGTERM)
-        said = sweep.communicate(timeout=60)[1]
+        said = sweep.communicate(timeout=180)[1]
     assert sweep.returncode == 143
     assert "the same command goes on" in said and "Traceback" not in said
 

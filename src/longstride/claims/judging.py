@@ -209,11 +209,7 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
     valid = [text for text in control if "void" not in kept[text]]
     judged = [*result.get("judged", [result["verdict"]]), verdict_of(findings(expected), findings(valid))]
     dose, because = result.get("dose"), list(result.get("because", []))
-    if (
-        dose
-        and "void" not in dose
-        and (reason := dose_void(claim, [_kept_means(claim, result, t) for t in claim.dose]))
-    ):
+    if dose and (reason := dose_void(claim, [_kept_means(claim, result, text) for text in claim.dose])):
         dose = dose | {"void": reason}
     if min(judged, key=LOWEST_FIRST.index) == "reproduced" and dose:
         because += _uncontrolled(valid, control, dose)
@@ -235,11 +231,8 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kept_means(claim: Claim, result: Mapping[str, Any], text: str) -> tuple[float, float]:
-    """Of both arms of a relation, over seeds and tasks."""
+    """Of both arms of a relation, over seeds."""
     relation = Relation.of(text)
     measure = relation.measure or claim.measure
-    values = (result["arms"][side]["measures"][measure]["by_seed"] for side in (relation.better, relation.worse))
-    better, worse = (
-        float(np.mean([np.mean([v for v in np.ravel(of) if v is not None]) for of in by])) for by in values
-    )
-    return better, worse
+    of = [result["arms"][side]["measures"][measure]["by_seed"] for side in (relation.better, relation.worse)]
+    return float(np.mean(of[0])), float(np.mean(of[1]))

@@ -453,10 +453,9 @@ def _tool(function: Any) -> Tool:
     if not isinstance(name, str) or name.split() != [name] or not isinstance(schema or {}, dict):
         raise wrong(f"tools: expected functions with a name and parameters, got {short(function)}")
     schema = {"type": "object", "properties": {}} | (schema or {})  # templates walk over the properties
-    if not isinstance(schema["properties"], dict) or not all(
-        isinstance(p, dict) for p in schema["properties"].values()
-    ):
-        raise wrong(f"tools: expected properties of {name} that are schemas by name, got {short(schema['properties'])}")
+    each = schema["properties"]
+    if not isinstance(each, dict) or not all(isinstance(p, dict) for p in each.values()):
+        raise wrong(f"tools: expected properties of {name} that are schemas by name, got {short(each)}")
     return Tool(name, schema, str(function.get("description") or ""))
 
 

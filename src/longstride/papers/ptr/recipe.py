@@ -67,6 +67,6 @@ CLAIM = Claim(
         "few_cloned: agent.policy_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2),  # it has no critic
     },
     tuning_seeds=(954, 955),
-    seeds=tuple(range(620, 636)),
+    seeds=tuple(range(640, 656)),
     cost="iterations",
 )

@@ -2,9 +2,8 @@
 
 from longstride.claims.claim import Claim
 from longstride.methods import PPO, GroupRelative, Mean
-from longstride.papers.siri.method import Cosine, Cyclic, Stair, StairCosine
+from longstride.papers.siri.method import Cosine, Cyclic
 from longstride.setups import puzzles
-from longstride.setups.puzzles import ALIKE
 from longstride.stats import Ordering
 from longstride.strategies import Direct
 
@@ -26,25 +25,28 @@ def _within(cycle: type[Cyclic]) -> dict[str, Cyclic]:
     return {"tokens": cycle(high=LONG, low=SHORT, period=8)}
 
 
-ARM = puzzles.arm(RECIPE).replace(budget=_within(Cosine))
+ARM = puzzles.arm(RECIPE).replace(
+    budget=_within(Cosine), evaluation={"strategies": (Direct(), Direct(tokens=64), Direct(tokens=SHORT))}
+)
 
 CLAIM = Claim(
     name="siri",
     paper="arXiv 2509.25176, abstract and figure 1",
-    statement="A limit that goes down and up ends more accurate within few tokens than a constant long one, and more "
-    "accurate with many than a constant short one.",
+    statement="A limit that goes down and up ends more accurate within few tokens than a constant long one, after as many "
+    "answers, and by the more the fewer they are.",
     recipe=ARM,
     arms={
         "siri": ARM,
-        "stair": ARM.replace(budget=_within(Stair)),
-        "stair_cosine": ARM.replace(budget=_within(StairCosine)),
         "long": ARM.replace(budget={"tokens": LONG}),
         "short": ARM.replace(budget={"tokens": SHORT}),
-        "alike_siri": ARM.replace(tasks=ALIKE),
-        "alike_long": ARM.replace(tasks=ALIKE, budget={"tokens": LONG}),
     },
-    expected=Ordering(relations=("siri@direct_64_tokens > long@direct_64_tokens",)),
-    # two steps need 20 tokens: no limit binds
-    control=Ordering(relations=("alike_siri > alike_long by 0.03",)),
-    reported=Ordering(relations=("siri > short",)),
+    expected=Ordering(relations=("siri@direct_48_tokens > long@direct_48_tokens by 0.02",)),
+    # a model that learned under a long limit may use all tokens of the first test, and the fewest bind it most
+    dose=tuple(f"siri{within} > long{within}" for within in ("", "@direct_64_tokens", "@direct_48_tokens")),
+    reported=Ordering(relations=("siri > short", "siri@direct_48_tokens > short@direct_48_tokens")),
+    seeds=tuple(range(1240, 1256)),
+    tuning_seeds=(930, 931),
+    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
+    tuning={"iterations": 8, "evaluation.every": 8},
+    cost="env_steps",
 )

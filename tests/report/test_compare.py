@@ -37,11 +37,20 @@ def test_runs_of_control_are_paired_by_their_seed_and_shown_by_the_measure_that_
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         begin_run(tmp_path / name, papers.load("td3").replace(seed=seed))
         returns = [-100.0 * (seed + 2) + k for k in range(5)]
-        row = {"kind": "eval", "iteration": 1, "policy": "agent", "strategy": "direct", "summary": {"success": 0.0}}
+        row: dict[str, Any] = {
+            "kind": "eval",
+            "iteration": 1,
+            "policy": "agent",
+            "strategy": "direct",
+            "summary": {"success": 0.0},
+        }
         row["measures"] = {"success": [0.0] * 5, "return": returns if name == "a" else [x + 30 for x in returns]}
+        row |= {"total_env_steps": 700, "measures": {**row["measures"], "env_steps": [100.0] * 5}}
         (tmp_path / name / "metrics.jsonl").write_text(seal(json.dumps(row), place_of(0)) + "\n")
     same, other = compare([tmp_path / name for name in "abc"], "return")["differences"]
     assert same["return"]["mean"] == 30 and "go by the seed" in other["note"] and "return" not in other
+    (point,) = compare([tmp_path / "a", tmp_path / "b"], "env_steps")["runs"][0]["curve"]
+    assert (point["env_steps"], point["value"]) == (700, 100)  # of training so far, and of an episode of the test
     text = as_text(compare([tmp_path / "a", tmp_path / "b"]))  # nothing is ever a success
     assert re.search(r"b - a +return +\+30\.000", text)
 

@@ -5,7 +5,6 @@ What always holds: arms are tuned alike, the weaker sides of what is expected fi
 the middle of the grid is taken; all that was tried is kept, and that the best is at an end of the grid is said.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from itertools import product
 from math import isnan
@@ -22,6 +21,7 @@ from longstride.run.experiment import Experiment
 from longstride.run.listener import Listener
 from longstride.run.many import train_all
 from longstride.run.recipe import Recipe
+from longstride.run.sweep import folder_name
 
 CLOSE = 1e-9
 """Means that differ by less are level."""
@@ -97,8 +97,8 @@ def tuning_folder(claim: Claim, home: Path, arm: str, changes: Mapping[str, Any]
     grid = axes(claim, arm)
     plain = (int, float, str, type(None))
     shown = {key: of if isinstance(of, plain) else grid[key].index(of) for key, of in changes.items()}
-    name = ",".join([arm, *(f"{key.rpartition('.')[2]}={of}" for key, of in shown.items()), f"seed={seed}"])
-    return home / ("pilot" if whole and claim.tuning else "tuning") / re.sub(r"[^\w.,=+-]", "_", name)
+    name = folder_name(arm, *(f"{key.rpartition('.')[2]}={of}" for key, of in shown.items()), f"seed={seed}")
+    return home / ("pilot" if whole and claim.tuning else "tuning") / name
 
 
 def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) -> Tuned:

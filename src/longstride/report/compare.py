@@ -63,10 +63,11 @@ def compare(folders: Sequence[Path], by: str = "") -> dict[str, Any]:
         `measure`: by which is compared; `runs`: of each `name`, `recipe`, `folder`, `iterations`, `episodes`,
         `env_steps`, `seconds`, `before`, `after` (the measure of the start and of the trained policy), `interval` of
         the latter, `cost` of its evaluation, its `horizons` (`goal_distance`, `budget`, `length`; None where it is not
-        known), `curve` of evaluations; `differences` of each other run from the first: `run`, `against`, and by measure
-        `mean`, `lo`, `hi` (None where each run has one number), on how many tasks it is `higher` and `lower`, of how
-        many `tasks`, or a `note` in place of them; `recipe`: by dotted key what each run has, where they differ, or
-        `type` alone where they are of different kinds; `code`: likewise, the version and commit that wrote each run;
+        known), `curve` of evaluations (`value` is the measure); `differences` of each other run from the first: `run`,
+        `against`, and by measure `mean`, `lo`, `hi` (None where each run has one number), on how many tasks it is
+        `higher` and `lower`, of how many `tasks`, or a `note` in place of them; `recipe`: by dotted key what each run
+        has, where they differ, or `type` alone where they are of different kinds; `code`: likewise, the version and
+        commit that wrote each run;
         `methods` (where one has several runs): `name`, `runs`, `iqm` of the measure with `lo` and `hi`, its `profile`
         (shares of scores above each of `thresholds`), `improvement` over the first method with its `lo` and `hi`, and
         the `difference` from it, paired by seed and task: `mean`, `lo`, `hi` and `seeds` in common; or a `note`; all by
@@ -252,7 +253,7 @@ def _run(name: str, folder: Path, record: Record, by: str) -> dict[str, Any]:
         {
             "iteration": int(number(row, "iteration") or 0),
             "env_steps": int(number(row, "total_env_steps") or 0),
-            by: _value(row, by),
+            "value": _value(row, by),
             "interval": _interval(row, by),
         }
         for row in record.learning
@@ -409,7 +410,7 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
                 _share(run["before"]),
                 _share(run["after"]),
                 f"{_share(ends[0])} to {_share(ends[1])}" if ends else "-",
-                " ".join(_share(point[by]) for point in thinned(run["curve"], ALONG)),
+                " ".join(_share(point["value"]) for point in thinned(run["curve"], ALONG)),
                 *[f"{run['cost'] or 0:.4g}"] * paid,
             ]
         )

@@ -79,5 +79,10 @@ def combinations(
     return runs
 
 
+def folder_name(*parts: str) -> str:
+    """The name of a run's folder, of parts such as KEY=VALUE; every sign but letters, digits and .,=+- is _."""
+    return re.sub(r"[^\w.,=+-]", "_", ",".join(parts))
+
+
 def _name(settings: Mapping[str, object]) -> str:
-    return re.sub(r"[^\w.,=+-]", "_", ",".join(f"{key}={value}" for key, value in settings.items()))
+    return folder_name(*(f"{key}={value}" for key, value in settings.items()))

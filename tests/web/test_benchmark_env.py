@@ -35,11 +35,13 @@ def shop() -> Iterator[str]:
     """A site on loopback that stands for somebody's WebArena; its address."""
 
     async def page(request: Request) -> Response:
-        return HTMLResponse(SHOP.format(user=request.cookies.get("user", "nobody")))
+        status = 404 if request.url.path == "/gone" else 200
+        return HTMLResponse(SHOP.format(user=request.cookies.get("user", "nobody")), status)
 
     async def token(request: Request) -> Response:
         given = await request.json()
-        return JSONResponse("secret" if given == {"username": "admin", "password": "pw"} else "")
+        right = given == {"username": "admin", "password": "pw"}
+        return JSONResponse("secret" if right else {"message": "wrong"}, 200 if right else 401)
 
     async def orders(request: Request) -> Response:
         assert request.headers["authorization"] == "Bearer secret"
@@ -99,8 +101,11 @@ def test_programs_read_the_page_in_front_and_others(shop: str, tmp_path: Path) -
     wrong = [program("last", "document.querySelector('#total').outerText", "13")]
     gone = [program("http://127.0.0.1:9/", "", "shop")]
     configs = [config(shop, n, program_html=p) for n, p in enumerate((right, wrong, gone))]
-    rewards = [r for r, _ in play(tmp_path, configs, "click [1]", "answer done")]
-    assert rewards == [1.0, 0.0, 0.0]
+    (*rewards, (_, stop)) = play(tmp_path, configs, "click [1]", "answer done")
+    assert [r for r, _ in rewards] == [1.0, 0.0]
+    assert (
+        stop is StopReason.INFRA_FAILURE
+    )  # nobody knows what it was worth
 
 
 def test_what_was_typed_and_not_sent_counts_where_the_page_in_front_is_read_and_not_where_its_address_is(
@@ -147,6 +152,8 @@ def test_several_addresses_are_tabs(shop: str, tmp_path: Path) -> None:
     two["start_url"] = f"{shop} |AND| {shop}/second"
     assert play(tmp_path, [two], "tab 2", "answer x")[0][0] == 1.0
     assert play(tmp_path, [two], "wait", "answer x")[0][0] == 0.0
+    two["start_url"] = f"{shop} |AND| {shop}/gone"
+    assert play(tmp_path, [two], "tab 2", "answer x")[0][1] is StopReason.INFRA_FAILURE
 
 
 def test_the_shop_is_asked_as_its_administrator(shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +167,8 @@ def test_the_shop_is_asked_as_its_administrator(shop: str, tmp_path: Path, monke
     )  # fmt: skip
     with pytest.raises(ConfigError, match=SHOP_ADMIN):
         play(tmp_path, [asked], "answer x")
+    monkeypatch.setenv(SHOP_ADMIN, "admin:wrong")
+    assert play(tmp_path, [asked], "answer x")[0][1] is StopReason.INFRA_FAILURE
     monkeypatch.setenv(SHOP_ADMIN, "admin:pw")
     assert play(tmp_path, [asked], "answer x")[0][0] == 1.0
 

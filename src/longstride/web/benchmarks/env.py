@@ -2,8 +2,9 @@
 
 What always holds: only the sites (host and port) of the task's addresses and those that the source adds are contacted;
 what an evaluator needs is read when the episode is over, in tabs of their own. An element that is not there is an empty
-text, as in WebArena; a page that cannot be read is None, which matches nothing. JavaScript of a task file runs in the
-page and nowhere else.
+text, as in WebArena; a page that the visit led to and that does not open is None, which matches nothing. Where a page
+or a shop that the task itself names cannot be asked the episode fails, for nobody knows what it was worth. JavaScript
+of a task file runs in the page and nowhere else.
 """
 
 import os
@@ -84,7 +85,9 @@ class BenchmarkEnv(ChromiumEnv):
 
     async def _open(self, addresses: Sequence[str]) -> Observation:
         for address in addresses:
-            await self.browser.new_tab(address)
+            error = await self.browser.new_tab(address)
+            if error or self.browser.status >= 400:
+                raise EnvFailure(f"{address} did not open: {error or f'status {self.browser.status}'}")
         await self.browser.switch_tab(1)
         return Observation(self.browser.text(), self.browser.url)
 
@@ -96,10 +99,12 @@ class BenchmarkEnv(ChromiumEnv):
         return state | {"seen": self._seen, "programs": programs}
 
     async def _content(self, browser: ChromiumBrowser, program: Program, last: str) -> str | None:
+        url = await self._address(browser, program.url, last)
+        if url is None:
+            return None
+        if isinstance(program.locator, Helper) and program.locator.name.startswith("shopping_"):
+            return await self._review(browser, program.locator)
         try:
-            url = await self._address(browser, program.url, last)
-            if isinstance(program.locator, Helper) and program.locator.name.startswith("shopping_"):
-                return await self._review(browser, program.locator)
             # an address is loaded, also that of the page in front, which may hold what was typed and never sent
             async with browser.aside("" if program.url == LAST else url) as page:
                 for action in program.prep_actions:
@@ -109,9 +114,12 @@ class BenchmarkEnv(ChromiumEnv):
                 found = program.locator or "document.documentElement.outerHTML"
                 return await page(f"() => {{ const v = {found}; return v?.slice ? v.slice(0, {LARGEST}) : v }}") or ""
         except EnvFailure:
-            return None
+            if LAST in (program.url, getattr(program.url, "argument", "")):
+                return None  # the visit led there
+            raise
 
-    async def _address(self, browser: ChromiumBrowser, url: str | Helper, last: str) -> str:
+    async def _address(self, browser: ChromiumBrowser, url: str | Helper, last: str) -> str | None:
+        """Where a program reads; None where the visit made no such place."""
         if not isinstance(url, Helper):
             return last if url == LAST else url
         if url.name == "reddit_get_post_url":
@@ -119,7 +127,10 @@ class BenchmarkEnv(ChromiumEnv):
         sort = "searchCriteria[sortOrders][0][field]=created_at&searchCriteria[sortOrders][0][direction]=DESC"
         orders = await self._shop(browser, f"orders?{sort}&searchCriteria[pageSize]=1")
         with guarded("what the shop says of its orders"):
-            return f"{_origin(last)}/sales/order/view/order_id/{int(orders['items'][0]['increment_id'])}/"
+            newest = orders["items"][:1]
+            return (
+                f"{self._shop_origin}/sales/order/view/order_id/{int(newest[0]['increment_id'])}/" if newest else None
+            )
 
     async def _review(self, browser: ChromiumBrowser, probe: Helper) -> str:
         reviews = await self._shop(browser, f"products/{quote(probe.argument, safe='')}/reviews")
@@ -129,19 +140,26 @@ class BenchmarkEnv(ChromiumEnv):
             newest = reviews[-1]
             return str(newest["nickname"] if probe.name.endswith("author") else newest["ratings"][0]["percent"])
 
+    @property
+    def _shop_origin(self) -> str:
+        """Where the task begins: never the page in front, which may be anybody's."""
+        assert self._task is not None
+        return _origin(self._task.start)
+
     async def _shop(self, browser: ChromiumBrowser, path: str) -> Any:
         """What the shop's REST interface answers its administrator."""
         user, colon, password = os.environ.get(SHOP_ADMIN, "").partition(":")
         if not colon:
             raise ConfigError(f"a task asks the shop's administrator; give the account: {SHOP_ADMIN}=user:password")
-        rest = f"{_origin(browser.url)}/rest"
+        rest = f"{self._shop_origin}/rest"
         account = {"username": user, "password": password}
-        _, token = await browser.call("POST", f"{rest}/default/V1/integration/admin/token", account)
+        status, token = await browser.call("POST", f"{rest}/default/V1/integration/admin/token", account)
         try:
-            header = {"Authorization": f"Bearer {read_json(token)}"}
-            status, answer = await browser.call("GET", f"{rest}/V1/{path}", headers=header)
             if status == 200:
-                return read_json(answer)
+                header = {"Authorization": f"Bearer {read_json(token)}"}
+                status, answer = await browser.call("GET", f"{rest}/V1/{path}", headers=header)
+                if status == 200:
+                    return read_json(answer)
         except UnreadableError as e:
             raise EnvFailure(f"the shop's answer {e}") from e
         raise EnvFailure(f"the shop refused its administrator: status {status}")

@@ -188,6 +188,12 @@ def test_when_a_budget_is_spent_the_program_is_told_and_what_it_reports_then_cou
     assert [turn.fork for turn in t.turns] == ["", "again", "again"]
 
 
+def test_an_answer_that_comes_when_the_budget_is_spent_is_judged() -> None:
+    source = program("answers when told", grace=30.0, result="answer")
+    (t,) = episodes(source, lambda e: "three", turns=2, reward=TaskReward())
+    assert (t.stop, t.length, t.answer) == (StopReason.TURNS, 2, "late")
+
+
 def test_a_program_sees_its_task_without_what_judges_it_and_no_variable_that_may_be_secret(monkeypatch) -> None:
     monkeypatch.setenv("MY_SECRET", "x")
     (t,) = episodes(program("task"), lambda e: "three")

@@ -194,6 +194,7 @@ class TestCalls:
         assert read_calls(f"hm {CALL}") == ("hm", expected)
         assert read_calls(f"{CALL}\n{CALL}") == ("", expected * 2)
         assert read_calls('[{"name": "back", "arguments": {}}]') == ("", [("back", {})])
+        assert read_calls('a [3] {"name": "back"}') == ("a [3]", [("back", {})])
         for text in ("just words", "a {3}", "<tool_call>{broken", '{"reward": 1}'):
             assert read_calls(text) == (text, [])
 

@@ -96,6 +96,13 @@ def test_what_a_tool_says_is_shown_whatever_it_is(tmp_path) -> None:
     assert half.observation.text == "half ? a character"
 
 
+def test_a_server_has_no_variable_that_may_be_secret(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("MY_SECRET", "x")
+    _, (said,), _ = played(tmp_path, "env", variables={"MY_KEY": "y"})
+    assert all(f"'{name}'" in said.observation.text for name in ("PATH", "MY_KEY"))
+    assert "MY_SECRET" not in said.observation.text
+
+
 def test_an_answer_may_stand_on_a_line_of_its_own(tmp_path) -> None:
     _, (step,), _ = played(tmp_path, "Action: answer\n474 pages,\n  or more ")
     assert step.terminated and step.answer == "474 pages,\n  or more"

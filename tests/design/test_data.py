@@ -68,6 +68,7 @@ def test_a_csv_is_written_in_the_form_that_it_was_read_in(
         ("a,score\n1,2\n3\n", "line 3: expected 2 cells"),
         ("a,score\n1,2\n3,x\n", "line 3: score is no number: 'x'"),
         ("a,b,score\n1,1,2\noh,1,3\n", "line 3: a is no number, and it is one in other lines"),
+        ("a,b,score\n1.5,oh,2\n2.5,no,3\n", "a holds numbers, and other columns hold words"),
         ("a,score\n1,2\n3,2\n", "all of one score"),
         ("a,score\n1,nan\n3,2\n", "not finite"),
     ],

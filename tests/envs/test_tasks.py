@@ -202,6 +202,13 @@ def test_a_source_with_a_path_can_be_written_and_read_as_toml(tmp_path: Path) ->
     assert load_toml(Recipe, tmp_path / "recipe.toml") == recipe
 
 
+def test_variations_act_on_no_more_items_than_tasks_do() -> None:
+    source, rng = EmbeddedWeb(errands=("act",), most_acted=2), random.Random(0)
+    varied = [new for task in source.sample(rng, 20) if (new := source.vary(task, rng))]
+    items = {t.id: dict(t.params)["items"] for site in KINDS for t in templates(site) if t.errand == "act"}
+    assert varied and max(items[task.template_id] for task in varied) <= 2
+
+
 def test_held_out_templates_stand_beside_new_tasks_of_training_templates() -> None:
     source = EmbeddedWeb(new_templates=False, most_acted=1)
     beside = {name: other.as_data() for name, other in source.beside.items()}

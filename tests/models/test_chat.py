@@ -183,8 +183,9 @@ ANSWER = {tool.name: tool for tool in MANUAL.tools}
         '<tool_call>{"name": "click", "arguments": "{\\"element\\": 3}"}',
         '{"name": "click", "parameters": {"element": 3}}',
         ' [{"name": "click", "arguments": {"element": 3}}]',
+        'I see [3] and {x}, so: {"name": "click", "parameters": {"element": 3}}',
     ],
-    ids=["tags", "encoded", "llama", "mistral"],
+    ids=["tags", "encoded", "llama", "mistral", "brackets"],
 )
 def test_a_call_is_read_in_the_forms_of_several_families(text: str) -> None:
     assert parse_calls(text, ANSWER) == Call("click", {"element": 3})

@@ -342,6 +342,8 @@ def test_a_judge_over_http_gives_verdicts_and_what_it_does_not_say_is_no_vote(se
     server.always = said("perhaps")
     (unclear,) = judge.ask([question("red")], 0)
     assert isinstance(unclear, JudgeFailure) and "said none of yes, no" in str(unclear)
+    server.always = response(counted("perhaps", usage={"prompt_tokens": 30, "completion_tokens": 4}))
+    assert score(Generative(), [("add", ["4"])], lambda q: judge.ask(q, 0)) == [[Score(None, 4, 30)]]
     server.always = response("busy", 503)
     assert score(Generative(), [("add", ["4"])], lambda q: judge.ask(q, 0)) == [[Score(None)]]
 

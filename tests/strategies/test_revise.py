@@ -61,6 +61,12 @@ async def test_answers_are_held_back_and_one_of_them_counts(counts: Any, answer:
     assert step.terminated and step.answer == answer
 
 
+async def test_what_is_held_is_the_answer_and_not_how_it_is_given() -> None:
+    env = Revise(answers=2).wrap(Ends())
+    await env.reset(make_task(), 0)
+    assert (await env.step("Action: answer 57")).info[HELD_ANSWER] == "57"
+
+
 def test_each_answer_may_take_what_an_only_one_may() -> None:
     assert Revise(answers=3).budget(Budget(turns=1, tokens=10)) == Budget(turns=3, tokens=30)
     assert Revise(answers=3).budget(Budget(turns=1)).tokens is None

@@ -68,6 +68,10 @@ if how == "asks on":
     while ask(HELLO) != 429:
         pass
     print(json.dumps({"reward": 0.25, "terms": {"told": 1}}))
+if how == "answers when told":
+    while ask(HELLO) != 429:
+        pass
+    print("late")
 if how == "crashes when told":
     while True:
         assert ask(HELLO) != 429

@@ -73,7 +73,9 @@ def call(name, arguments):
         data = {"picture": "iVBORw0K", "broken": "iV*"}.get(HOW, "")
         parts = [{"type": "image", "data": data, "mimeType": "image/png"}, {"type": "text", "text": "a red lamp"}]
         return {"content": parts} if arguments else {"content": parts[1:], "isError": True}
-    return {"content": [{"type": "resource", "resource": {"uri": "x", "text": f"pid {os.getpid()}"}}]}
+    return {
+        "content": [{"type": "resource", "resource": {"uri": "x", "text": f"pid {os.getpid()} {sorted(os.environ)}"}}]
+    }
 
 
 if HOW == "early":

@@ -103,9 +103,7 @@ def test_programs_read_the_page_in_front_and_others(shop: str, tmp_path: Path) -
     configs = [config(shop, n, program_html=p) for n, p in enumerate((right, wrong, gone))]
     (*rewards, (_, stop)) = play(tmp_path, configs, "click [1]", "answer done")
     assert [r for r, _ in rewards] == [1.0, 0.0]
-    assert (
-        stop is StopReason.INFRA_FAILURE
-    )  # nobody knows what it was worth
+    assert stop is StopReason.INFRA_FAILURE  # nobody knows what it was worth
 
 
 def test_what_was_typed_and_not_sent_counts_where_the_page_in_front_is_read_and_not_where_its_address_is(

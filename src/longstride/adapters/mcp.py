@@ -21,7 +21,7 @@ import shutil
 import uuid
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -69,6 +69,10 @@ def _program(command: tuple[str, ...]) -> tuple[str, ...]:
     return command
 
 
+INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
+"""Variables that a server has of this process: those of the official SDK, the language, where temporary files are."""
+
+
 class MCP(TaskSource):
     """Tasks of a data set, done with the tools of a server."""
 
@@ -78,6 +82,9 @@ class MCP(TaskSource):
     """In place of a command: the address of a server that runs already, such as `http://127.0.0.1:8000/mcp`."""
     key_env: str | None = None
     """The environment variable with the key of that server."""
+    variables: dict[str, str] = {}
+    """Variables of the environment of a server that is started. Of this process's own it has only those that every
+    program needs (`INHERITED`): a stranger's server sees no key."""
     tasks: Dataset
     """What is asked, and how answers are judged."""
     tools: tuple[str, ...] = ()
@@ -113,7 +120,7 @@ class MCPEnv:
     def __init__(self, source: MCP) -> None:
         self._source = source
         self._server: ToolServer = (
-            ServerProcess(source.command, source.deadline)
+            ServerProcess(source.command, source.deadline, source.variables)
             if source.url is None
             else ServerSession(source.url, key_in(source.key_env, "tasks.key_env"), source.deadline)
         )
@@ -268,11 +275,13 @@ class ServerProcess(ToolServer):
     Args:
         command: starts it.
         deadline: seconds that it has for one answer.
+        variables: of its environment, besides `INHERITED`.
     """
 
-    def __init__(self, command: tuple[str, ...], deadline: float) -> None:
+    def __init__(self, command: tuple[str, ...], deadline: float, variables: Mapping[str, str]) -> None:
         super().__init__(short(" ".join(command))[1:-1], deadline)
         self._command = command
+        self._variables = {name: os.environ[name] for name in INHERITED if name in os.environ} | dict(variables)
         self._process: asyncio.subprocess.Process | None = None
         self._mark = uuid.uuid4().hex
         self._complaints: deque[str] = deque(maxlen=5)
@@ -286,7 +295,7 @@ class ServerProcess(ToolServer):
                 lambda: asyncio.subprocess.SubprocessStreamProtocol(MAX_MESSAGE, loop),
                 *self._command,
                 start_new_session=True,
-                env=os.environ | {MARK: self._mark},
+                env=self._variables | {MARK: self._mark},
             )
         except OSError as e:
             raise EnvFailure(f"{self.name} cannot be started: {e.strerror or e}") from e

@@ -150,12 +150,8 @@ class TextworldEnv:
         wanted = dict.fromkeys(
             ("admissible_commands", "won", "objective", "description", "inventory", "feedback"), True
         )
-        with guarded(f"beginning {path.name}"), warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "Game .* is not fully supported"
-            )  # the interpreter's own scores, not ours
-            infos = textworld.EnvInfos(**wanted, lost=True, policy_commands=self._solved)
-            self._game = textworld.start(str(path), infos)
+        with guarded(f"beginning {path.name}"):
+            self._game = _begin(path, textworld.EnvInfos(**wanted, lost=True, policy_commands=self._solved))
             self._state = self._game.reset()
 
     async def reset(self, task: Task, seed: int) -> Observation:

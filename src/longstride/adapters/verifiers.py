@@ -14,11 +14,12 @@ refused with the recipe.
 import asyncio
 import functools
 import random
+import warnings
 from typing import Any, Literal
 
 from longstride.adapters.seeded import REWARD, TERMS
 from longstride.adapters.verifiers_worlds import Scores, VerifiersWorld, open_world
-from longstride.core.errors import ConfigError, EnvFailure, require, short
+from longstride.core.errors import ConfigError, EnvFailure, LongstrideWarning, require, short
 from longstride.core.foreign import bounded, guarded, number
 from longstride.core.numbers import Count, Share
 from longstride.core.seeds import derive
@@ -86,6 +87,9 @@ class Verifiers(TaskSource):
         train, test = self.worlds[False], self.worlds[True]
         tasks = [self._task(prompt, row, False) for row, prompt in enumerate(train.prompts)]
         held = [self._task(prompt, row, True) for row, prompt in enumerate(test.prompts)]
+        if train is not test and (both := {*train.prompts} & {*test.prompts}):
+            text = f"tasks: {self.id!r} has {len(both)} prompts in both of its data sets"
+            warnings.warn(f"{text}: what is trained on is tested on", LongstrideWarning, stacklevel=2)
         if train is test:
             held = [task for task in held if split_of(task, self.test_share, 0) == "test"]
             tasks = [task for task in tasks if split_of(task, self.test_share, 0) == "train"]

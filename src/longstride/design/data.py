@@ -199,6 +199,12 @@ def _from_csv(name: str, score: str) -> DesignPool:
         if len({value is None for value in of}) > 1:
             n = next(k for k, value in enumerate(of) if value is None)
             raise RunError(f"{name}, line {n + 2}: {column} is no number, and it is one in other lines")
+    for column, of in zip(columns, zip(*numbers, strict=True), strict=True):
+        if any(value is not None and not value.is_integer() for value in of):
+            raise RunError(
+                f"{name}: {column} holds numbers, and other columns hold words; expected designs of one kind: numbers "
+                "alone, or choices (words or whole numbers) alone"
+            )
     return DesignPool(np.array(cells), y, columns)
 
 

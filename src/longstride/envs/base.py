@@ -118,6 +118,19 @@ class AskingAgain(Protocol):
 
 
 @runtime_checkable
+class Outlasting(Protocol):
+    """An environment in which somebody may still answer when a limit has ended the episode."""
+
+    async def outlasted(self) -> str | None:
+        """Says that the episode is over, and waits a little; the answer that came, if any.
+
+        Raises:
+            EnvFailure: infrastructure trouble.
+        """
+        ...
+
+
+@runtime_checkable
 class Continuing(Protocol):
     """An environment that knows how an action goes on, so that several are one macro action."""
 

@@ -30,6 +30,9 @@ ALL = "{...}"
 """In the form of a tool: all arguments, in JSON."""
 _CALL = re.compile(r"([^\s{]+)\s*(.*)", re.DOTALL)
 _ARGUMENT = re.compile(r"\{(\w+)\}")
+_OPENING = re.compile(r"[\[{]")
+TRIES = 50
+"""Brackets, counted from the end, at which a call may begin."""
 _TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|$)", re.DOTALL)
 
 
@@ -118,10 +121,9 @@ def parse_calls(text: str, tools: Mapping[str, Tool]) -> Call | str:
     JSON that the text ends with: an object with `arguments` or `parameters` (Llama), or a list of one (Mistral).
     """
     tagged = _TAGGED.findall(text)
-    start = min((at for mark in "[{" if (at := text.find(mark)) >= 0), default=None)
-    if not tagged and start is None:
+    if not tagged and not _OPENING.search(text):
         return f"no tool was called; call one of {', '.join(tools)}"
-    found = read_json(tagged[0] if tagged else text[start:])
+    found = read_json(tagged[0]) if tagged else _at_the_end(text)[1]
     calls = [*(found if isinstance(found, list) else [found]), *tagged[1:]]
     if isinstance(found, str):
         return found
@@ -139,16 +141,27 @@ def parse_calls(text: str, tools: Mapping[str, Tool]) -> Call | str:
     return _fitting(name, arguments, tools)
 
 
+def _at_the_end(text: str) -> tuple[str, Any]:
+    """The words before the call or the list that a text ends with, and that JSON. Where it ends with none, the words
+    before its first bracket, and what comes then, or what is wrong with it."""
+    starts = [found.start() for found in _OPENING.finditer(text)]
+    for start in starts[:1] + starts[1:][-TRIES:]:
+        value = read_json(text[start:])
+        if isinstance(value, list) or isinstance(value, dict) and "name" in value:
+            return text[:start], value
+    first = starts[0] if starts else len(text)
+    return text[:first], read_json(text[first:])
+
+
 def read_calls(text: str) -> tuple[str, list[tuple[str, Any]]]:
     """The words before the first call in a policy's text, and its calls: name and arguments, as they were said; the
     whole text where none of it is a call. The forms are those of `parse_calls`, and any number of them is read."""
     tagged = _TAGGED.findall(text)
-    start = min((at for mark in "[{" if (at := text.find(mark)) >= 0), default=len(text))
     if tagged:
         found, words = [read_json(call) for call in tagged], text.partition("<tool_call>")[0]
     else:
-        whole = read_json(text[start:]) if start < len(text) else "no call"
-        found, words = whole if isinstance(whole, list) else [whole], text[:start]
+        words, whole = _at_the_end(text)
+        found = whole if isinstance(whole, list) else [whole]
     calls: list[tuple[str, Any]] = []
     for call in found:
         name = call.get("name") if isinstance(call, dict) else None

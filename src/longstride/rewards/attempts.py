@@ -6,8 +6,9 @@ attempt ends it. What always holds: all attempts are at the same task, set up an
 says nothing of its verdict. An attempt's score is what the other environment gave in it and what the task's own
 evaluator says of it, 1 or 0, and a turn that ends an attempt earns what the score changed by: the first one its score,
 a later one the difference to the score before it. The verdict of the last attempt is left to the recipe's reward, so
-that what an episode earned altogether is the score of its last attempt. A task with a horizon is attempted that many
-times at most.
+that what an episode earned altogether is the score of its last attempt. Where a limit cuts an attempt, the score of the
+one before it stays, and the episode is no success; so give it as many turns and tokens as all attempts take. A task
+with a horizon is attempted that many times at most.
 """
 
 from dataclasses import replace

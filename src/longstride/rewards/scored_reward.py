@@ -57,10 +57,10 @@ class ScoredReward(Reward):
                 questions = scoring.send(replies)
         except StopIteration as end:
             (score,) = end.value
-        taken = Usage(1, read=score.read, sampled=score.tokens)
+        taken = Usage(len(replies), read=score.read, sampled=score.tokens)
         trajectory.judge_usage = (trajectory.judge_usage or Usage()).plus(taken)
         if score.value is None:
-            raise JudgeFailure(
-                f"the judge {self.judge.name} gave no verdict: {next(iter(replies), 'it was not asked')}"
-            )
+            if not replies:
+                raise JudgeFailure(f"the scorer {self.scorer.type_name()} gave the answer no value, and asked nobody")
+            raise JudgeFailure(f"the judge {self.judge.name} gave no verdict: {replies[0]}")
         return Verdict(score.value, score.value >= 0.5, evidence={"evaluator": self.judge.name})

@@ -35,7 +35,7 @@ from longstride.core.errors import EnvFailure, JudgeFailure
 from longstride.core.seeds import derive
 from longstride.core.task import Task
 from longstride.core.trajectory import LOGPROB_DIGITS, Finish, Trajectory, Turn, Usage, without_error
-from longstride.envs.base import HELD_ANSWER, Counting, Env, Observation, Step
+from longstride.envs.base import HELD_ANSWER, Counting, Env, Observation, Outlasting, Step
 from longstride.envs.interface import ask
 from longstride.envs.requests import ChatRequest
 from longstride.envs.tools import Tool
@@ -366,6 +366,9 @@ class Episode:
     async def _end(self, stop: StopReason, answer: str | None, reward: Reward) -> None:
         trajectory, plan = self.trajectory, self.plan
         trajectory.stop, trajectory.answer = stop, self._held_answer if stop.truncated else answer
+        if stop.truncated and isinstance(self.env, Outlasting):
+            late = await ask(object, self.env, "outlasted")
+            trajectory.answer = late if isinstance(late, str) else trajectory.answer
         state = await ask(dict, self.env, "final_state") if reward.needs_state(trajectory) else {}
         verdict = await ask_reward(reward, trajectory, state, derive(plan.seed, "reward", plan.ordinal))
         if self.ended:

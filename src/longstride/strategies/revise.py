@@ -80,7 +80,7 @@ class _RevisedEnv:
         self._given.append(text)
         if len(self._given) < self._strategy.answers:
             page = Observation(with_lines(self._page.content, self._strategy.paragraph), self._page.url)
-            return Step(page, action=said(text), info={HELD_ANSWER: said(text)})
+            return Step(page, action=said(text), info={HELD_ANSWER: said(text).removeprefix("answer ")})
         return await ask(Step, self._env, "step", self._counts())
 
     def _counts(self) -> str:

@@ -10,9 +10,9 @@ tokens of the trajectory that counts are those of its last stage alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError
@@ -49,7 +49,7 @@ class ThinkOn(Strategy):
 
     times: CountOrZero | None = None
     """How often each thought is made to go on, at most; where left out, until it has `most` tokens, or once."""
-    word: str = THOUGHT
+    word: Annotated[str, Field(min_length=1)] = THOUGHT
     """What is put in place of its end; `Wait` for reasoning models (s1)."""
     end: str = MARK
     """What ends a thought: `Verdict:` for judges."""

@@ -7,6 +7,7 @@ those of `core.processes`.
 
 import asyncio
 import inspect
+import os
 import shutil
 import sys
 import tempfile
@@ -98,7 +99,10 @@ def _absolute(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _is_path(word: str) -> bool:
-    return len(word) < 256 and Path(word).exists()
+    """Whether a word names what is there by a path or with a suffix: a bare word, such as a module's name or `test`, is
+    none, whatever stands beside it."""
+    path = Path(word)
+    return len(word) < 256 and (os.sep in word or path.suffix != "") and path.exists()
 
 
 class Command(AgentProgram):
@@ -107,8 +111,8 @@ class Command(AgentProgram):
     `LONGSTRIDE_GOAL`, `LONGSTRIDE_SEED`, and few others."""
 
     command: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_absolute)]
-    """Program and arguments, such as `("python", "agent.py")`; those that are files or folders here are given by their
-    full paths, and may be read, with what is beside them."""
+    """Program and arguments, such as `("python", "agent.py")`; those with a suffix or a slash that are files or folders
+    here (`./agent`) are given by their full paths, and may be read, with what is beside them."""
     variables: dict[str, str] = {}
     """Further variables of its environment."""
     readable: tuple[str, ...] = ()

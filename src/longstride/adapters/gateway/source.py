@@ -171,11 +171,16 @@ class ProgramEnv:
         assert self._result is not None
         return Step(Observation("(the program ended)"), terminated=True, action=action, answer=self._result["answer"])
 
-    async def final_state(self) -> dict[str, Any]:
-        """What the program gave the whole episode, as `EnvironmentReward` reads it; where a budget ended it, after it
-        was told so."""
+    async def outlasted(self) -> str | None:
+        """Tells the program that a budget is spent, and gives it `grace` seconds: the answer that it gave by then."""
         if self._result is None:
             self._result = await self._result_after_the_budget()
+        return self._result["answer"] if self._source.result == "answer" else None
+
+    async def final_state(self) -> dict[str, Any]:
+        """What the program gave the whole episode, as `EnvironmentReward` reads it."""
+        await self.outlasted()
+        assert self._result is not None
         return {key: value for key, value in self._result.items() if key != "answer" and value is not None}
 
     async def close(self) -> None:
@@ -330,9 +335,14 @@ class ProgramEnv:
 
 
 def _answered(last: Any, who: str) -> dict[str, Any]:
-    if not isinstance(last, str) or not last.strip():
+    if isinstance(last, Mapping):  # what nobody here starts reports an object, and perhaps no answer
+        last = last.get("answer")
+        answer = None if last is None else str(last).strip()
+    elif isinstance(last, str) and last.strip():
+        answer = last.strip()
+    else:
         raise EnvFailure(f"{who} ended without an answer: expected it as the last line of its output")
-    return {REWARD: None, SUCCESS: None, TERMS: None, "answer": last.strip()}
+    return {REWARD: None, SUCCESS: None, TERMS: None, "answer": answer}
 
 
 def _rewarded(last: Any, who: str) -> dict[str, Any]:

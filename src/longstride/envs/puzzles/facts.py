@@ -18,6 +18,7 @@ from longstride.core.numbers import CountOrZero
 from longstride.core.seeds import derive, stream
 from longstride.core.task import DIFFICULTIES, Difficulty, Task
 from longstride.envs.puzzles.base import SOLVED, Game, OneAnswer, Puzzle, PuzzleSource, answered, short
+from longstride.envs.text import said
 
 VALUES = 10
 """What stands under a name is a number below this."""
@@ -51,6 +52,10 @@ class Fact(Puzzle):
     def check(self, answer: str) -> str:
         """The verdict of an answer."""
         return SOLVED if answer.split() == [str(self.value)] else f"{self.value} stands there , not {short(answer)}"
+
+    def complaint(self, text: str) -> str:
+        """The answer as it was given, and that it is wrong: a verdict would say what is right."""
+        return f"{said(text)} no"
 
     def steps(self) -> list[str]:
         return []

@@ -14,6 +14,7 @@ from longstride.core.numbers import Count
 from longstride.core.seeds import derive
 from longstride.core.task import Difficulty
 from longstride.envs.puzzles.base import SOLVED, Game, OneAnswer, Puzzle, PuzzleSource, answered, at, short
+from longstride.envs.text import said
 
 REMOVE, KEEP = LABELS = ("remove", "keep")
 _WORDS = ("no", "yes")
@@ -63,6 +64,10 @@ class Case(Puzzle):
     def check(self, answer: str) -> str:
         """The verdict of an answer."""
         return SOLVED if answer.split() == [self.label] else f"the label is {self.label} , not {short(answer)}"
+
+    def complaint(self, text: str) -> str:
+        """The answer as it was given, and that it is wrong: of two labels a verdict would say which is right."""
+        return f"{said(text)} no"
 
     def steps(self) -> list[str]:
         """Rule by rule, each feature and whether the post has it, up to the first that it has not; a rule that is

@@ -175,7 +175,12 @@ class EmbeddedWeb(TaskSource):
         if own is None:
             return None
         near = [
-            t for t in found if t.errand == own.errand and not t.held_out and len(set(t.params) ^ set(own.params)) <= 2
+            t
+            for t in found
+            if t.errand == own.errand
+            and not t.held_out
+            and self._acts_within(t)
+            and len(set(t.params) ^ set(own.params)) <= 2
         ]
         chosen = rng.choice(near)
         return chosen.make(rng.randrange(self.per_kind), rng.getrandbits(40), rng.choice(chosen.difficulties))
@@ -209,11 +214,11 @@ class EmbeddedWeb(TaskSource):
         return [
             t
             for t in templates(kind)
-            if t.held_out == new
-            and t.errand in self.errands
-            and difficulty in t.difficulties
-            and (t.errand != "act" or dict(t.params)["items"] <= self.most_acted)
+            if t.held_out == new and t.errand in self.errands and difficulty in t.difficulties and self._acts_within(t)
         ]
+
+    def _acts_within(self, template: Template) -> bool:
+        return template.errand != "act" or dict(template.params)["items"] <= self.most_acted
 
     def _nearest(self, difficulty: Difficulty, new: bool) -> Difficulty:
         if any(self._fitting(k, difficulty, new) for k in self.sites):

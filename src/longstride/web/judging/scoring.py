@@ -12,7 +12,7 @@ from functools import reduce
 from longstride.core.errors import JudgeFailure
 from longstride.core.trajectory import Usage
 from longstride.envs.questions import verdicts_in
-from longstride.rewards.scorers import Answered, Judge, Question, Reply
+from longstride.rewards.scorers import Answered, Judge, NoVerdict, Question, Reply
 from longstride.web.judging.judges import OpenAIJudge
 from longstride.web.judging.rubric import RubricQuestion, prompt
 
@@ -47,5 +47,6 @@ class HTTPJudge(Judge):
         option = question.read(said) if asked.count == 1 else None
         if option is None:
             ends = f"it said none of {', '.join(asked.options)}; its reply ends with {said[-100:]!r}"
-            return JudgeFailure(f"the judge {self.judge.model!r}: {ends}; raise max_tokens, or take an abler model")
+            why = f"the judge {self.judge.model!r}: {ends}; raise max_tokens, or take an abler model"
+            return NoVerdict(why, usage.sampled, usage.read)
         return Reply(tuple(float(o == option) for o in asked.options), usage.sampled, usage.read)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from longstride.core.errors import ConfigError
+from longstride.core.seeds import derive
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
@@ -32,7 +33,7 @@ def model() -> LlamaExperts:
     return made
 
 
-@pytest.mark.parametrize("noise", [0, None])
+@pytest.mark.parametrize("noise", [derive(0, "gates", 0), None])
 def test_a_step_has_their_gradient_and_noise_only_for_what_others_said(noise: int | None) -> None:
     learner, by_hand, mine = Learner(model(), CONFIG), model(), samples(behaviour=noise is None)
     loss, found = learner.accumulate(mine)

@@ -24,6 +24,8 @@ from longstride.rollout.formats.conversation import SpokenTurn
 ORIGIN = Origin("run", "tti", "base", "name = 'tti'\n")
 IMAGE, OTHER, DATA = Media(b"\x89PNG one"), Media(b"GIF8 two", "image/gif"), Media(b'{"a": 1}', "application/json")
 CALL = '<tool_call>\n{"name": "click", "arguments": {"element": 3}}\n</tool_call>'
+METRICS = {"completion_token_ids": 5, "logprobs": [0.0]}
+SFT_ROW = {"input_ids": [1], "assistant_masks": [1], "longstride": {"turns": [5], "turns_of_rows": [[0]]}}
 IMAGE_ELSEWHERE = {"type": "image_url", "image_url": {"url": "http://h/a"}}
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -302,6 +304,9 @@ class TestOfOthers:
             ({"input_ids": [1], "assistant_masks": [1]}, "ids alone cannot be read"),
             ({"schema_version": "ATIF-v9", "steps": []}, "schema_version ATIF-v1"),
             ({"schema_version": "ATIF-v1.7", "steps": 3}, "steps: expected a list"),
+            ({"schema_version": "ATIF-v1.7", "steps": [{"source": "assistant"}]}, "source: expected system"),
+            ({"schema_version": "ATIF-v1.7", "steps": [{"source": "agent", "metrics": METRICS}]}, "a list, got 5"),
+            (SFT_ROW, "turns: expected a list of them"),
         ],
     )  # fmt: skip
     def test_what_is_no_episode_is_named_with_its_line(self, row: Any, why: str, tmp_path: Path) -> None:

@@ -152,6 +152,18 @@ def test_dynamic_sampling_gives_up_after_its_rounds():
     assert [len(stage) for stage in plans] == [8, 8, 8] and len(episodes) == 24
 
 
+def test_dynamic_sampling_counts_tasks_and_not_the_groups_at_each_place_of_their_trials():
+    planner = make_planner(CHAINS, episodes=24, size=2, replay=MixedGroups(), trial=Trial(episodes=3))
+    groups: list[int] = []
+
+    def mixed_in_the_first_task(plan: Plan) -> Trajectory:
+        groups.append(plan.group) if plan.group not in groups else None
+        return played(plan, reward=float(plan.group in groups[:3] and plan.ordinal % 2))
+
+    plans, _ = run_stages(DynamicSampling(rounds=2).plan(planner), mixed_in_the_first_task)
+    assert [len(stage) for stage in plans] == [24, 18]
+
+
 def test_dynamic_sampling_is_done_at_once_where_replay_takes_any_group():
     plans, _ = run_stages(DynamicSampling().plan(make_planner(CHAINS)), lambda p: played(p, reward=1.0))
     assert [len(stage) for stage in plans] == [8]

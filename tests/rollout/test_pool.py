@@ -192,7 +192,8 @@ class TestPlayer:
 
 
 class TestTrouble:
-    def test_a_blocked_thread_is_named_by_task_and_place(self, monkeypatch):
+    @pytest.mark.parametrize("waits", ["collect", "paused"])
+    def test_a_blocked_thread_is_named_by_task_and_place(self, waits, monkeypatch):
         monkeypatch.setattr("longstride.rollout.pool.GRACE", 0.05)
         monkeypatch.setattr("longstride.rollout.pool.TICK", 0.05)
         inside, release = threading.Event(), threading.Event()
@@ -208,7 +209,7 @@ class TestTrouble:
             with pytest.raises(RunError, match=r"task t has blocked its thread .*step.*await"), pool:
                 pool.submit(plans(0, 2))
                 assert inside.wait(SLOW)
-                pool.collect(range(2))
+                pool.collect(range(2)) if waits == "collect" else pool.paused().__enter__()
         finally:
             release.set()
 

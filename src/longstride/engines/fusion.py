@@ -35,6 +35,13 @@ def fuse(model: nn.Module) -> None:
                 module.forward = faster
 
 
+def unfuse(model: nn.Module) -> None:
+    """Takes the faster forwards away again. A module and its forward hold each other, so that neither would be freed
+    before Python looks for cycles."""
+    for module in model.modules():
+        module.__dict__.pop("forward", None)
+
+
 def _norm(module: Any, random: Callable[..., Tensor]) -> Callable[..., Tensor] | None:
     """Root mean square normalisation (Zhang and Sennrich 2019)."""
     weight, epsilon = getattr(module, "weight", None), getattr(module, "variance_epsilon", None)

@@ -28,6 +28,7 @@ from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, Sha
 from longstride.engines.base import MAX_BATCH, Outcome, Refused
 from longstride.engines.cache import Cache, Slot, shared_beginnings
 from longstride.engines.fit import misfit
+from longstride.engines.fusion import unfuse
 from longstride.engines.prepare import own_logits, prepared, twin_of
 from longstride.engines.rows import LESS, PASS_TOKENS, RequestRow, RowEngine
 from longstride.models.native import NativeSampler, supported
@@ -112,6 +113,9 @@ class LocalEngine(RowEngine):
         self._waiting = {ticket: row for ticket, (row, _) in going.items()} | self._waiting
 
     def _take(self, model: nn.Module) -> None:
+        if hasattr(self, "_model"):  # two at a time would need twice the memory
+            unfuse(self._model)
+            del self._model, self._native, self._decode
         self._model = twin_of(model, self._dtype, self._shared)
         self._model.set_attn_implementation(NAME)
         self._device = next(self._model.parameters()).device

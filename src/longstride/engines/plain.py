@@ -24,6 +24,7 @@ from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines import states
 from longstride.engines.base import MAX_BATCH, Outcome, Refused, Request
 from longstride.engines.fit import usual_attention
+from longstride.engines.fusion import unfuse
 from longstride.engines.prepare import compute_in_float32, own_logits, twin_of
 from longstride.engines.rows import LESS, PASS_TOKENS, RequestRow, RowEngine
 from longstride.models.room import doing, ran_out
@@ -119,6 +120,9 @@ class PlainEngine(RowEngine):
         self._waiting = going | self._waiting
 
     def _take(self, model: nn.Module) -> None:
+        if hasattr(self, "_model"):  # two at a time would need twice the memory
+            unfuse(self._model)
+            del self._model
         self._model = twin_of(model, self._dtype, self._shared)
         self._model.set_attn_implementation(usual_attention(model))
         if self._float32_head:

@@ -17,7 +17,7 @@ Everything here happens in the thread of whoever polls.
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -274,21 +274,21 @@ class Servers(Engine):
             asked.server.load -= asked.cost
 
     def _collect(self, server: _Server) -> None:
-        failed = None
+        failed: dict[int, EngineFailure] = {}
         for inner, outcome in server.engine.collect():
             asked = server.open.get(inner)
             if asked is None:
                 continue
             if isinstance(outcome, EngineFailure) and not isinstance(outcome, Refused):
-                failed = failed or outcome
+                failed[inner] = outcome
                 continue
             self._left(asked)
             del self._asked[asked.ticket]
             self._done[asked.ticket] = outcome
             if not isinstance(outcome, EngineFailure):
                 self.tokens_out += len(outcome.ids)
-        if failed is not None:
-            self._lose(server, str(failed))
+        if failed:
+            self._lose(server, str(next(iter(failed.values()))), failed)
 
     def _ask_waiting(self) -> None:
         if self._ready:
@@ -326,8 +326,9 @@ class Servers(Engine):
             if self._begun:
                 self._say(f"the server at {server.address} takes part")
 
-    def _lose(self, server: _Server, trouble: str) -> None:
-        """Gives a server up for now: what it has not answered is asked again elsewhere."""
+    def _lose(self, server: _Server, trouble: str, failed: Collection[int] | None = None) -> None:
+        """Gives a server up for now: what it has not answered is asked again elsewhere. `failed` are the requests that
+        it failed on; where they are known, no other one counts a try."""
         if not server.ready:
             return
         server.ready, server.trouble = False, trouble
@@ -338,7 +339,7 @@ class Servers(Engine):
         self._asked_again += len(again)
         self._say(f"{trouble}; it is left out for now, and {len(again)} open turns are asked again elsewhere")
         for asked in again:
-            asked.tries += 1
+            asked.tries += failed is None or asked.inner in failed
             if asked.tries >= TRIES:
                 del self._asked[asked.ticket]
                 self._done[asked.ticket] = EngineFailure(f"{TRIES} servers failed under it, the last one so: {trouble}")

@@ -57,7 +57,8 @@ def quantised(found: Mapping[str, Tensor], p: Tensor, name: str) -> dict[str, An
     coded = p.numel() >= 4096 and p.numel() % BLOCK == 0
     if coded != all(key in found for key in SCALES):
         raise RunError(f"optimiser state of another optimiser: {name}; resume with the run's own learner.optimiser")
-    made: dict[str, Any] = checked_moments({k: v for k, v in found.items() if k not in SCALES}, p, name)
+    checked = checked_moments({k: v for k, v in found.items() if k not in SCALES}, p, name)
+    made: dict[str, Any] = {k: v if coded or k == "step" else v.to(p.device, copy=True) for k, v in checked.items()}
     for key in made if coded else ():
         if key != "step":
             kept: Any = OptimState8bit.zeros(p.shape, key == "exp_avg", BLOCK, p.device, dtype=p.dtype)

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.seeds import derive
 from longstride.learner import parallel
 from longstride.learner.auxiliary import HasLosses, in_one_pass, own_losses
 from longstride.learner.batching import MicroBatch, StreamTable, micro_batch, packs, rows_of, shuffled, steps_of, units
@@ -75,6 +76,7 @@ class Learner:
     ) -> None:
         self.model: Any = model
         self.config = config
+        self._seed = seed
         self.loss = loss or Reinforce()
         parallel.broadcast_tensors(list(model.parameters()))
         held = (self.loss.needs | needs) & PREFIXES.keys()
@@ -209,7 +211,8 @@ class Learner:
         the policy sampled itself, the distribution that it was sampled from is trained."""
         if self._own is None:
             return nullcontext()
-        return self._own.watched(None if BEHAVIOUR in batch.streams else self.steps)
+        noise = derive(self._seed, "gates", self.steps)
+        return self._own.watched(None if BEHAVIOUR in batch.streams else noise)
 
     def _passes(self, rows: Sequence[Row], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
         """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""

@@ -208,6 +208,14 @@ class TokenLikelihood(nn.Module):
         self._float32_head = config.float32_head
         if config.float32_head and self._split is None:
             raise ModelError(f"learner.float32_head: the head of {type(model).__name__} cannot be run by itself")
+        if config.head == "liger" and self._split is None:
+            raise ModelError(f"learner.head = 'liger': the head of {type(model).__name__} cannot be run by itself")
+        own = config.float32_head or config.head == "liger"
+        if own and self._split is not None and hasattr(self._split[1], "lora_A"):
+            raise ModelError(
+                "learner.lora has adapters of the head, which learner.float32_head and learner.head = 'liger' would "
+                "leave out; leave the head out of learner.lora.targets, or these settings"
+            )
         self._fused: Any = None
         if config.head == "liger" and self._split is not None:
             self._fused = liger_head(self._split[1], config.float32_head)

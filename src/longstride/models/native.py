@@ -202,8 +202,9 @@ class Decoder:
             ends = forest.end_N - begins.repeat(lengths)
         if position.max() >= self._shape.context:  # a learner may be given rows that are longer
             self._shape.reach(int(position.max()) + 1)
+        trained = torch.is_grad_enabled()
         hidden: Any = _Hidden.apply(
-            self._shape, self._spare, input_ids, position, ends, lengths, *self._shape.tensors[:-1]
+            self._shape, self._spare, trained, input_ids, position, ends, lengths, *self._shape.tensors[:-1]
         )
         return SimpleNamespace(last_hidden_state=hidden.view(rows, length, -1))
 
@@ -211,7 +212,15 @@ class Decoder:
 class _Hidden(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, shape: _Shape, spare: list[Tensor], ids: Tensor, position: Any, ends: Any, rows: Any, *tensors: Tensor
+        ctx: Any,
+        shape: _Shape,
+        spare: list[Tensor],
+        trained: bool,
+        ids: Tensor,
+        position: Any,
+        ends: Any,
+        rows: Any,
+        *tensors: Tensor,
     ) -> Tensor:
         found, ids = library(), ids.flatten().contiguous()
         assert found is not None
@@ -234,7 +243,7 @@ class _Hidden(torch.autograd.Function):
             _at(keep),
             _at(hidden),
         )
-        if not any(ctx.needs_input_grad):
+        if not (trained and any(ctx.needs_input_grad)):  # under `no_grad` they say that a gradient is needed too
             spare.append(keep)
         return hidden
 
@@ -260,7 +269,7 @@ class _Hidden(torch.autograd.Function):
         ctx.spare.append(ctx.keep)
         if shape.padding is not None:  # as in the model: the embedding of padding stays as it is
             gradients[0][shape.padding] = 0
-        return (None,) * 6 + tuple(gradients)
+        return (None,) * 7 + tuple(gradients)
 
 
 _long = ctypes.c_long

@@ -242,9 +242,11 @@ class DynamicSampling(Sampler):
         played: list[Trajectory] = []
         lacking = planner.groups
         for _ in range(self.rounds):
-            found = yield [plan for task in planner.tasks(lacking) for plan in planner.group(task)]
+            plans = [planner.group(task) for task in planner.tasks(lacking)]
+            found = yield [plan for of in plans for plan in of]
             played += found
-            lacking -= sum(planner.teaches(group) for group in by_group(found))
+            teaching = {group[0].group for group in by_group(found) if planner.teaches(group)}
+            lacking -= sum(any(plan.group in teaching for plan in of) for of in plans)  # a task of trials has several
             if lacking <= 0:
                 break
         return played

@@ -136,8 +136,7 @@ class Pool(RolloutScheduler):
             RunError: an environment blocks the pool's thread (it is named by where it stands).
             Exception: whatever an environment, judge or player raised that is not a failure of infrastructure.
         """
-        shown, asked, answered = 0, time.monotonic(), threading.Event()
-        self._call(answered.set)
+        shown, check = 0, self._pulse()
         with self._changed:
             wanted = {ordinal for ordinal in ordinals if ordinal not in self._done}
             self._wanted.append(wanted)
@@ -156,12 +155,7 @@ class Pool(RolloutScheduler):
             shown = ready
             if found is not None:
                 return found
-            if answered.is_set():
-                asked = time.monotonic()
-                answered.clear()
-                self._call(answered.set)
-            elif time.monotonic() - asked > self.config.step_deadline + GRACE:
-                raise self._blocked(time.monotonic() - asked)
+            check()
 
     def run_on_sampler_thread(self, work: Callable[[], T]) -> T:
         """Does something in the player's thread, where it does not sample: give its engine new weights."""
@@ -169,16 +163,37 @@ class Pool(RolloutScheduler):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """While it lasts nothing is asked of the player, and what it was asked is answered: its engine is free."""
-        idle = threading.Event()
+        """While it lasts nothing is asked of the player, and what it was asked is answered: its engine is free.
+
+        Raises:
+            RunError: an environment blocks the pool's thread.
+        """
+        idle, check = threading.Event(), self._pulse()
         self._call(lambda: self._pause(idle))
         while not idle.wait(TICK):
             if self._error is not None:
                 raise self._error
+            check()
         try:
             yield
         finally:
             self._call(self._go_on)
+
+    def _pulse(self) -> Callable[[], None]:
+        """Is called again and again by whoever waits for the pool's thread, and raises where that answers no more."""
+        answered, asked = threading.Event(), time.monotonic()
+        self._call(answered.set)
+
+        def check() -> None:
+            nonlocal asked
+            if answered.is_set():
+                asked = time.monotonic()
+                answered.clear()
+                self._call(answered.set)
+            elif time.monotonic() - asked > self.config.step_deadline + GRACE:
+                raise self._blocked(time.monotonic() - asked)
+
+        return check
 
     # what follows runs in the pool's thread
 

@@ -32,7 +32,7 @@ from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.formats import read_episodes
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run.experiment import check_run_folder
-from longstride.run.imitation import Demonstrations
+from longstride.run.imitation import Demonstrations, spent_before
 from longstride.strategies.learners import Thompson, TrialLearner, taking_turns
 
 if TYPE_CHECKING:
@@ -283,8 +283,16 @@ def history_samples(history: History, recipe: "Recipe", chat: "ChatFormat", numb
 
     def past(t: Trajectory, turn: int) -> Past:
         before = t.turns[:turn]
-        seen = [u.observation for u in t.turns[: turn + 1]]
-        return Past(t.task.goal, seen, [u.ids for u in before], [u.reward for u in before], episodes[: t.ordinal])
+        return Past(
+            t.task.goal,
+            [u.observation for u in t.turns[: turn + 1]],
+            [u.ids for u in before],
+            [u.reward for u in before],
+            episodes[: t.ordinal],
+            budget=t.budget,
+            spent=spent_before(t.turns[: turn + 1], [len(u.ids) for u in before]),
+            actions=[u.action for u in before],
+        )
 
     alike = all(len(ids) == len(want) and chat.spoken(ids) == ids for ids, want in zip(said, wanted, strict=True))
     parts = recipe.context.parts(chat, past(*turns[-1])) if alike else None

@@ -19,7 +19,7 @@ from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, Positive
 from longstride.core.seeds import derive
 from longstride.core.task import Task
-from longstride.core.trajectory import TaskKey, Trajectory
+from longstride.core.trajectory import TaskKey, Trajectory, Turn
 from longstride.envs.base import Solver
 from longstride.learner.config import LearnerConfig
 from longstride.methods.base import Sample, demonstration
@@ -244,16 +244,18 @@ def own_turns(t: Trajectory, recipe: "Recipe") -> list[int]:
     return [k for k in range(t.history, t.length) if t.turns[k].speaker not in recipe.companions]
 
 
+def spent_before(turns: Sequence[Turn], tokens: Sequence[int]) -> list[SpentBudget]:
+    """What an episode had spent before each of its turns, which took so many tokens."""
+    return [SpentBudget(t, sum(tokens[:t]), sum(u.verb != "answer" for u in turns[:t])) for t in range(len(turns))]
+
+
 def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
     """`own_turns` of an episode whose words are known, as the policy would have read and sampled them."""
     if recipe.actions == "tool_calls":
         chat = chat.offering(trajectory.tools)
     turn_ids: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
     turns, known = trajectory.turns, by_placeholder(trajectory.media)
-    spent = [
-        SpentBudget(t, sum(map(len, turn_ids[:t])), sum(u.verb != "answer" for u in turns[:t]))
-        for t in range(len(turns))
-    ]
+    spent = spent_before(turns, [len(ids) for ids in turn_ids])
     own = own_turns(trajectory, recipe)
     pasts = [
         Past(

@@ -115,6 +115,7 @@ class _Desk:
     def _serve(self, asked: "Future[list[Answered]]") -> list[Answered]:
         with self._lock:  # whoever waited for it mostly finds the own questions answered
             waiting, self._waiting = self._waiting, []
+            self._player.engine.forget()  # the same question has the same answer, whatever was asked before
             for seed in dict.fromkeys(seed for _, seed, _ in waiting):
                 together = [(questions, future) for questions, s, future in waiting if s == seed]
                 try:

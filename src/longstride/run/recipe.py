@@ -322,7 +322,8 @@ class Recipe(Experiment):
         """All that iteration 0 depends on, in a run and any other one that answers the same."""
         data = self.identity()
         lora = data["learner"].get("lora")
-        return {key: value for key, value in data.items() if key not in AFTERWARDS} | {"lora": lora}
+        here = {"lora": lora, "device": self.device, "weights": self.weights}  # which numbers come depends on these
+        return {key: value for key, value in data.items() if key not in AFTERWARDS} | here
 
     def identity(self) -> dict[str, Any]:
         """Besides how long it goes on (`patience` too), where it does is left out: `device`, and `weights`, whose

@@ -33,7 +33,7 @@ from longstride.methods.base import ADVANTAGES
 from longstride.models.load import Policy, load_policy, save_policy
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.planning import Planner, Stages
-from longstride.rollout.players import ScriptedPlayer
+from longstride.rollout.players import LanguagePlayer, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import summarise
 from longstride.run.checkpoint import FIRST, check_finite, open_checkpoint
@@ -103,7 +103,7 @@ class Session:
         self.engine.update(
             self._sampled_from(), run.iteration
         )  # an engine that takes none says so now, not after a rollout
-        companions = companion_players(replace(self.policy, model=self.weights), recipe)
+        self._companions = companions = companion_players(replace(self.policy, model=self.weights), recipe)
         self._earlier = {name: p for name, p in companions.items() if isinstance(p, EarlierSelf)}
         if checkpoint is not None:
             for name, companion in self._earlier.items():
@@ -165,6 +165,8 @@ class Session:
             )
             for t in trajectories
         ]
+        if any(t.budget.thought_tokens is not None for t in found):
+            raise ConfigError("new actions for stored turns are sampled in one piece; leave out budget.thought_tokens")
         again = [(turn, t.budget.turn_tokens) for t in found for turn in t.turns if turn.sampled_ids]
         requests = [
             Request(
@@ -226,9 +228,9 @@ class Session:
         learner.loss = now.loss
         self.pool.run_on_sampler_thread(self.engine.rest)
         metrics = learner.update(samples, stream(seed, "learner", i), self.run.progress("train"))
-        learner.move_reference(i)
         if now.imitation:
             metrics |= self._imitate(now)
+        learner.move_reference(i)
         if self.critic:
             metrics |= self.critic.after_update(self._critic_batch(now, chosen, "critic"))
         self.weights = learner.full_model()
@@ -240,6 +242,15 @@ class Session:
         self.engine.update(self._sampled_from(), iteration)
         for companion in self._earlier.values():
             companion.follow(self.weights, iteration)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drops what engines keep of earlier prompts: a run that goes on from a checkpoint begins without it too, and
+        what is read from a cache differs in its last bits."""
+        self.engine.forget()
+        for companion in self._companions.values():
+            if isinstance(companion, LanguagePlayer):
+                companion.engine.forget()
 
     def _sampled_from(self) -> Any:
         """What the engine is given: complete weights, or those of the learner with its adapters."""
@@ -288,7 +299,7 @@ class Session:
                     there, tasks = recipe.model_copy(update={"tasks": source}), source.held_out(recipe.evaluation.tasks)
                     result = evaluate_player(self.tested, there, tasks, progress=run.progress("eval"))
                     run.evaluated("agent" if run.iteration else "warm_start", "direct", result, beside=name)
-            self.pool.run_on_sampler_thread(self.engine.forget)  # as where a run goes on after it
+            self.pool.run_on_sampler_thread(self._forget)  # as where a run goes on after it
 
     def save(self) -> None:
         """Makes a checkpoint of all processes' state."""

@@ -15,7 +15,7 @@ from typing import Literal
 from longstride.core.budget import StopReason
 from longstride.core.errors import EngineFailure
 from longstride.core.seeds import derive
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import LOGPROB_DIGITS, Trajectory
 from longstride.engines.base import Completion, Request
 from longstride.envs.questions import VERDICT, Question, verdicts_in
 from longstride.rewards.scorers import Answered, AnyJudge, Generative, NoVerdict, Reply, Score, Scorer, score
@@ -165,7 +165,8 @@ class AskedPolicy:
         for n in range(1, len(came.ids) + 1 if question.count == 1 else 0):
             said = self._player.chat.decode(came.ids[:n]).strip().casefold()
             if said in question.options:
-                p, others = min(1.0, exp(sum(came.logprobs[:n]))), len(question.options) - 1
+                total = sum(round(x, LOGPROB_DIGITS) for x in came.logprobs[:n])  # as turns keep them
+                p, others = min(1.0, exp(total)), len(question.options) - 1
                 shares = tuple(p if option == said else (1 - p) / others for option in question.options)
                 return Reply(shares, *taken)
         said = self._words(came)[:60]

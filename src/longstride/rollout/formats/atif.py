@@ -22,6 +22,8 @@ KINDS = {
     "image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp",
 }  # fmt: skip
 """Media types of images that it has, and how their files end."""
+SOURCES = ("system", "user", "agent")
+"""Who a step is of."""
 _WORDS = {EXTRA: "words"}
 """What marks a call that only repeats the words of a turn."""
 
@@ -117,6 +119,8 @@ def episode(found: Data, name: str, ordinal: int, media: Callable[[Data], Media]
     tools = tools_of(agent.get("tool_definitions") if isinstance(agent, dict) else None)
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise RunError("steps: expected a list of objects")
+    if strange := next((step.get("source") for step in steps if step.get("source") not in SOURCES), None):
+        raise RunError(f"source: expected {', '.join(SOURCES)}, got {short(strange)}")
     acted = [step for step in steps if step.get("source") == "agent"]
     turns = [_turn(step, k) for k, step in enumerate(acted, 1)]
     messages = [message for step in steps for message in _messages(step)]
@@ -172,6 +176,8 @@ def _turn(step: Data, k: int) -> Data:
     ids, logprobs = metrics.get("completion_token_ids"), metrics.get("logprobs")
     if logprobs is None:  # ids without them can be imitated, and not replayed
         ids = []
+    if not isinstance(ids or [], list):
+        raise RunError(f"completion_token_ids of agent step {k}: expected a list, got {short(ids)}")
     turn = {
         "prompt_ids": metrics.get("prompt_token_ids") or [],
         "sampled_ids": ids or [],

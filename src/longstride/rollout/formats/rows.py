@@ -161,9 +161,12 @@ def sft_episode(rows: Sequence[Data]) -> Trajectory:
     Raises:
         RunError: they do not fit; the message is the end of a sentence.
     """
-    data = _own(rows[0][EXTRA])
-    starts, turns, k = data.pop("turns_of_rows", None), data.get("turns"), 0
-    if not isinstance(turns, list) or not isinstance(starts, list) or sum(map(len, starts)) != len(turns):
+    data, k = _own(rows[0][EXTRA]), 0
+    starts: Any = data.pop("turns_of_rows", None)
+    turns: Any = data.get("turns")
+    known = isinstance(turns, list) and all(isinstance(turn, dict) for turn in turns)
+    known = known and isinstance(starts, list) and all(isinstance(of, list) for of in starts)
+    if not known or sum(map(len, starts)) != len(turns):
         raise RunError("turns: expected a list of them, and where they begin in rows")
     for row, chain in zip(rows, starts, strict=False):
         k = _take_row(row, chain, turns, k)

@@ -24,7 +24,7 @@ def pairs_of(credit: SiblingPairs, played: list[Trajectory]) -> list[tuple[int, 
     samples = credit(played)
     found: dict[int, dict[bool, int]] = {}
     for s in samples:
-        assert s.advantages == [1.0]
+        assert s.advantages == s.streams[PREFERRED]
         found.setdefault(s.pair, {})[bool(s.streams[PREFERRED][0])] = s.episode
     assert len(samples) == 4 * len(found), "two turns a side"
     return [(of[True], of[False]) for of in found.values()]

@@ -43,12 +43,14 @@ def pair(preferred: Sample, other: Sample, number: int) -> list[Sample]:
 
 
 def sides(preferred: Sequence[Sample], other: Sequence[Sample], number: int) -> list[Sample]:
-    """A pair of which each side is several samples, such as the turns of an episode."""
-    return [
-        replace(s, pair=number, streams=s.streams | {PREFERRED: [value] * len(s.sampled_ids)})
-        for side, value in ((preferred, 1.0), (other, 0.0))
-        for s in side
-    ]
+    """A pair of which each side is several samples, such as the turns of an episode. A loss that knows no pairs, such
+    as `Reinforce`, is that of the preferred side alone."""
+    found: list[Sample] = []
+    for side, value in ((preferred, 1.0), (other, 0.0)):
+        for s in side:
+            marks = [value] * len(s.sampled_ids)
+            found.append(replace(s, pair=number, streams=s.streams | {ADVANTAGES: marks, PREFERRED: marks}))
+    return found
 
 
 class PairLoss(Reinforce):

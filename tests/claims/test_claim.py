@@ -416,12 +416,14 @@ def test_relations_that_were_chosen_after_the_run_never_raise_a_verdict(done, re
     assert "the first one first: undecided, reproduced, reproduced." in pages.page(again, drawn=True)
 
 
-@pytest.mark.parametrize("control", ["undecided", "reproduced"])
-def test_a_control_that_is_void_lowers_no_verdict_that_is_judged_again(done, recipe, tmp_path, control):
+@pytest.mark.parametrize(("control", "verdict"), [("undecided", "reproduced"), ("reproduced", "not reproduced")])
+def test_a_control_that_is_void_lowers_no_verdict_that_is_judged_again_unless_it_shows_the_effect(
+    done, recipe, tmp_path, control, verdict
+):
     _, result = done
     void = [e | {"verdict": control, "void": "an arm of it is at the floor"} for e in result["control_effects"]]
     (tmp_path / "patience.json").write_text(json.dumps(result | {"verdict": "reproduced", "control_effects": void}))
-    assert judge_kept(make_claim(recipe), tmp_path / "patience.json", tmp_path)["verdict"] == "reproduced"
+    assert judge_kept(make_claim(recipe), tmp_path / "patience.json", tmp_path)["verdict"] == verdict
 
 
 def test_what_is_kept_of_a_claim_that_has_changed_is_of_an_earlier_form(done, recipe, tmp_path):

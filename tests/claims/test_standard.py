@@ -340,6 +340,10 @@ class TestWorlds:
         assert not list(tmp_path.rglob("metrics.jsonl"))
         with pytest.raises(ConfigError, match="is drawn by the seed and tuned"):
             CLAIM.replace(worlds={"method.rate": Between(low=0.1, high=1.0)})
+        with pytest.raises(ConfigError, match="is drawn by the seed and tuned"):
+            CLAIM.replace(worlds={"method.slip": Between(low=0.1, high=1.0)}, grid={"slips: method.slip": RATES})
+        with pytest.raises(ConfigError, match="folders are named by arms"):
+            CLAIM.replace(arms={**CLAIM.arms, "x:y": RECIPE})
 
 
 class TestControls:
@@ -368,6 +372,24 @@ class TestControls:
         assert (result["verdict"], result["because"]) == ("undecided", ["every control is void"])
         result = run_claim(claim(control=None), tmp_path / "b")
         assert (result["verdict"], result["because"]) == ("undecided", ["it has no control"])
+
+    def test_a_control_that_shows_the_effect_counts_wherever_its_arms_stand(self, tmp_path: Path):
+        result = run_claim(claim(control=Ordering(relations=("firm > slips by 0.05",))), tmp_path)
+        (control,) = result["control_effects"]
+        assert (control["verdict"], "void" in control, result["verdict"]) == ("reproduced", False, "not reproduced")
+
+    def test_a_relation_that_was_only_reported_shows_nothing_when_it_decides_later(self, tmp_path: Path):
+        first = run_claim(claim(reported=Ordering(relations=("firm > more by 0.05",))), tmp_path)
+        write_kept(tmp_path / "first.json", first)
+        promoted = claim(expected=Ordering(relations=("firm > more by 0.05",)))
+        again = judge_kept(promoted, tmp_path / "first.json", tmp_path / "again")
+        assert again["effects"][0]["verdict"] == "reproduced" and again["verdict"] == "undecided"
+        assert again["because"] == ["firm > more by 0.05 was only reported when the claim was run"]
+
+    def test_a_cost_that_nothing_spends_is_refused(self):
+        curve = [{"sampled_tokens": 0, "values": {"success": [0.5, 0.5]}}] * 3
+        with pytest.raises(ConfigError, match="sampled_tokens is not measured by these runs"):
+            costs_differ(Relation.of("firm > slips"), "sampled_tokens", {"firm": [curve] * 5, "slips": [curve] * 5})
 
     def test_an_effect_that_rises_with_its_cause_is_a_control(self, tmp_path: Path):
         dose = ("firm > hardly", "firm > more", "firm > slips")

@@ -1,5 +1,6 @@
 """A claim as data: what a paper states, as arms and relations between them. No torch."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Self
 
@@ -111,7 +112,7 @@ class Claim(Component):
                 f"ways to spend are read at equal_cost of a measure of evaluations, such as spent_tokens; got cost="
                 f"{self.cost!r}, equal_cost={self.equal_cost}"
             )
-        if both := set(self.worlds) & set(self.grid):
+        if both := set(self.worlds) & {name.rpartition(": ")[2] for name in self.grid}:
             raise ValueError(f"{sorted(both)} is drawn by the seed and tuned: leave it out of worlds, or of the grid")
         if self.dose and len(self.dose) < DOSES:
             raise ValueError(f"a dose has {DOSES} strengths or more, got {len(self.dose)}")
@@ -119,6 +120,8 @@ class Claim(Component):
 
     @model_validator(mode="after")
     def _names_arms(self) -> Self:
+        if strange := next((arm for arm in self.arms if not re.fullmatch(r"[\w.=+-]+", arm)), None):
+            raise ValueError(f"folders are named by arms: give them letters, digits and ._=+- alone, not {strange!r}")
         named = [side for relation in self.relations for side in (relation.better, relation.worse)]
         named += [self.check_again] * bool(self.check_again)
         for name in (side.partition("@")[0] for side in named):

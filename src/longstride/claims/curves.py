@@ -158,8 +158,14 @@ def cost_of(point: Point, cost: str) -> float:
 
 
 def costs_differ(relation: Relation, cost: str, curves: Curves) -> float:
-    """By which share of the dearer side's cost the two sides of a relation differ in all, mean over seeds."""
+    """By which share of the dearer side's cost the two sides of a relation differ in all, mean over seeds.
+
+    Raises:
+        ConfigError: neither side has spent anything of that name.
+    """
     better, worse = (fmean(cost_of(curve[-1], cost) for curve in curves[side]) for side in relation[:2])
+    if cost in TRAINING and not better and not worse:
+        raise ConfigError(f"{cost} is not measured by these runs, so no costs can be compared; name another cost")
     return abs(better - worse) / max(better, worse, 1e-300)
 
 
@@ -181,7 +187,7 @@ def at_equal_cost(relation: Relation, measure: str, cost: str, curves: Curves) -
                 raise ConfigError(
                     f"nothing can be read at equal {cost}: it falls from one evaluation of {name} to a later one"
                 )
-            if len(at) < 3 or budget < (at[0] or at[1]):
+            if not budget or len(at) < 3 or budget < (at[0] or at[1]):
                 raise ConfigError(
                     f"{name} cannot be read at {budget:,.0f} {cost}: its evaluations are at "
                     f"{', '.join(f'{x:,.0f}' for x in at)}; evaluate more often"

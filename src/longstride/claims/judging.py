@@ -64,6 +64,8 @@ def judge(claim: Claim, curves: Curves, tuned: Tuned, seeds: Sequence[int]) -> d
     control_effects = [_effect(f) for f in controls]
     for effect, relation in zip(control_effects, claim.control.parsed if claim.control else (), strict=True):
         at = sides(relation)
+        if effect["verdict"] == "reproduced":  # whatever room it had: the effect stays without its cause
+            continue
         if reason := void(claim, relation, at[relation.better], at[relation.worse]):
             effect["void"] = reason
     doses = [Relation.of(text) for text in claim.dose]
@@ -206,15 +208,20 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
         found = [kept[text] for text in texts]
         return [Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in found]
 
-    valid = [text for text in control if "void" not in kept[text]]
+    valid = [text for text in control if "void" not in kept[text] or kept[text]["verdict"] == "reproduced"]
     judged = [*result.get("judged", [result["verdict"]]), verdict_of(findings(expected), findings(valid))]
     dose, because = result.get("dose"), list(result.get("because", []))
-    if dose and (reason := dose_void(claim, [_kept_means(claim, result, text) for text in claim.dose])):
+    if chosen := [text for text in expected if text not in result["ordering"]]:
+        judged.append("undecided")
+        because += [f"{text} was only reported when the claim was run" for text in chosen]
+    alike = dose is not None and list(claim.dose) == dose["relations"]
+    means = [_kept_means(claim, result, text) for text in claim.dose] if alike else []
+    if dose and means and (reason := dose_void(claim, means)):
         dose = dose | {"void": reason}
     if min(judged, key=LOWEST_FIRST.index) == "reproduced" and dose:
         because += _uncontrolled(valid, control, dose)
         judged += ["undecided"] if because else []
-    found = result | {
+    found = {key: value for key, value in result.items() if key != "earlier"} | {
         "verdict": min(judged, key=LOWEST_FIRST.index),
         "judged": judged,
         "because": because,

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"{policy} is behind a chat API itself: programs ask it there")
     address = server(recipe.tasks.port if isinstance(recipe.tasks, ChatGateway) else args.port).address
     say(f"OPENAI_BASE_URL={address}/v1\nANTHROPIC_BASE_URL={address}")
-    say(f"Each new key is an episode; POST {END} ends it with a result. Ctrl-C stops.")
+    say(f"Each new key is an episode; POST {END} ends it with a result. Ctrl-C stops, and nothing is kept then.")
     tasks = [
         Task(id=f"stranger/{k}", source="stranger", goal="what a program asks", start="") for k in range(args.episodes)
     ]

@@ -40,7 +40,9 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--seeds and --jobs are at least 1; got {args.seeds} and {args.jobs}")
     base = experiment_from(args.recipe)
     base = resolve(type(base), base, args.overrides)
-    axes = dict(map(parse_axis, args.grid))
+    axes = dict(parsed := [parse_axis(text) for text in args.grid])
+    if len(axes) < len(parsed):
+        raise ConfigError("--grid names one setting twice; give all of its values at once: KEY=VALUE,VALUE")
     runs = combinations(base, axes, range(args.seeds), args.out)
 
     from rich.console import Console

@@ -92,7 +92,7 @@ def counts(results: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS.values()}
     for result in results:
         if (called := word(result)) in WORDS:
-            found[KINDS[result["recipe"]["type"]]][called] += 1
+            found.setdefault(KINDS.get(result["recipe"]["type"], "other"), Counter())[called] += 1
     return found
 
 

@@ -31,9 +31,10 @@ from longstride.report.tables import brief, table, table_html
 from longstride.rollout.formats import read_episodes
 from longstride.rollout.formats.reading import ENDS
 from longstride.rollout.summary import HORIZONS, MEASURES, summarise
+from longstride.run.evaluation import success_interval
 from longstride.run.experiment import RUN_FILE, load_run_experiment
 from longstride.run.recipe import Recipe
-from longstride.stats import mean_interval, paired_difference, paired_difference_clustered, wilson_interval
+from longstride.stats import mean_interval, paired_difference, paired_difference_clustered
 from longstride.stats.ordering import FEWEST
 from longstride.stats.reliable import (
     interquartile_mean,
@@ -193,14 +194,13 @@ def episodes_record(path: Path) -> Record:
         for name, of in MEASURES.items()
     }
     counted = [t for episodes in played.values() for t in episodes]
-    ends = wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
     row = {
         "kind": "eval",
         "iteration": 0,
         "policy": "agent",
         "strategy": "direct",
         "summary": summarise(t for episodes in by_task.values() for t in episodes),
-        "interval": list(ends),
+        "interval": list(success_interval(counted)),
         "measures": measures,
     }
     return Record(path.resolve().name, rows=[row], tasks=list(by_task))
@@ -339,6 +339,8 @@ def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
         groups.setdefault(json.dumps({**record.recipe, "seed": 0}, sort_keys=True), []).append(record)
     if all(len(runs) == 1 for runs in groups.values()):
         return []
+    if any(len({record.recipe.get("seed") for record in runs}) < len(runs) for runs in groups.values()):
+        return [{"note": "methods are not compared: two runs are of one recipe and one seed, which is one run"}]
     names = _method_names([runs[0] for runs in groups.values()])
     scores: list[list[Any]] = [[(_measures(record) or {}).get(by) for record in runs] for runs in groups.values()]
     tasks = {

@@ -392,7 +392,7 @@ def _tasks(record: Record) -> Figure | None:
     names = dict.fromkeys(name for r in rows for name in successes(r, "by_source"))
     series = [
         _series(name, rows, [_iteration], lambda r, n=name: successes(r, "by_source").get(n), hue, mark=mark)
-        for name, (hue, mark) in zip(names, HUES, strict=False)
+        for name, (hue, mark) in zip(names, itertools.cycle(HUES), strict=False)
     ]
     return _lines(
         "Success by task",
@@ -408,7 +408,7 @@ def _strategies(record: Record) -> Figure | None:
     names = [name for name in record.strategies if not _CHECKS.fullmatch(name)]
     series = [
         _series(name.replace("_", " "), record.learning_under(name), [_iteration], _success, hue, mark=mark)
-        for name, (hue, mark) in zip(names, HUES, strict=False)
+        for name, (hue, mark) in zip(names, itertools.cycle(HUES), strict=False)
     ]
     caption = "Held-out success by what is done at test time."
     return _lines("Success by strategy", caption, "success", series, share=True) if len(series) > 1 else None
@@ -439,7 +439,7 @@ def _by_place(rows: Mapping[str, Row], of: str, title: str, caption: str, y: str
             mark=mark,
             band=(lambda place: (place["lo"], place["hi"])) if k < BANDS else None,
         )
-        for k, ((name, row), (hue, mark)) in enumerate(zip(rows.items(), HUES, strict=False))
+        for k, ((name, row), (hue, mark)) in enumerate(zip(rows.items(), itertools.cycle(HUES), strict=False))
     ]
     return _lines(title, caption, y, series, axes=["episode in one context"], free=True)
 
@@ -467,7 +467,7 @@ def _roles(record: Record) -> Figure | None:
             hue,
             mark=mark,
         )
-        for name, (hue, mark) in zip(names, HUES, strict=False)
+        for name, (hue, mark) in zip(names, itertools.cycle(HUES), strict=False)
     ]
     caption = "Training episodes by what the sampler made them for."
     return _lines("Success by role", caption, "success", series, share=True)
@@ -519,7 +519,7 @@ def _metrics(record: Record, title: str, caption: str, y: str, kinds: Sequence[s
     names = [n for n in dict.fromkeys(k for r in record.train for k in r) if re.split(r"[._]", n)[-1] in kinds]
     series = [
         _series(name.replace("_", " ").replace(".", ": "), record.train, [_iteration], _get(name), hue, mark=mark)
-        for name, (hue, mark) in zip(names, HUES, strict=False)
+        for name, (hue, mark) in zip(names, itertools.cycle(HUES), strict=False)
     ]
     return _lines(title, caption, y, series, free=True)
 

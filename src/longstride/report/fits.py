@@ -13,7 +13,7 @@ import numpy as np
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, RunError
-from longstride.core.files import write_atomically
+from longstride.core.files import make_folder, write_atomically
 from longstride.core.provenance import commit
 from longstride.core.sealed import dumps
 from longstride.report.curves import (
@@ -221,6 +221,9 @@ def keep(found: dict[str, Any], path: Path) -> Path:
     Returns:
         The figure, or the JSON file where there is none.
     """
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; expected the name of a file for the fit")
+    make_folder(path.parent)
     write_atomically(path, dumps(found, indent=1) + "\n")
     try:
         from matplotlib.figure import Figure

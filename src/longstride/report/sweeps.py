@@ -1,6 +1,6 @@
 """What the runs of a sweep came to, a row for each combination of settings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,7 @@ def summary(folders: Sequence[Path], keys: Sequence[str], measure: str) -> dict[
         if (value := measured(last, measure)) is None:
             known = [*(last.get("measures") or {}), *(last.get("summary") or {})]
             raise RunError(f"{folder}: {unknown('measure', measure, known)}")
-        settings = dict(flat(record.recipe))
-        groups.setdefault(tuple(str(settings.get(key, "-")) for key in keys), []).append(value)
+        groups.setdefault(tuple(_setting(record.recipe, key) for key in keys), []).append(value)
     rows = [
         {
             "settings": dict(zip(keys, settings, strict=True)),
@@ -45,6 +44,16 @@ def summary(folders: Sequence[Path], keys: Sequence[str], measure: str) -> dict[
         for settings, values in groups.items()
     ]
     return {"measure": measure, "keys": list(keys), "rows": rows}
+
+
+def _setting(recipe: Mapping[str, Any], key: str) -> str:
+    """A setting by its dotted key; one that is a table by all that is in it."""
+    found = {
+        name.removeprefix(key).lstrip("."): str(value)
+        for name, value in flat(recipe)
+        if name == key or name.startswith(f"{key}.")
+    }
+    return found.get("") or ",".join(f"{name}={value}" for name, value in found.items()) or "-"
 
 
 def as_text(found: dict[str, Any]) -> str:

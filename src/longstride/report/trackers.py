@@ -96,6 +96,10 @@ class TrackIO(Tracker):
         self._run.finish()
 
 
+MOST_PARAMS = 100
+"""That MLflow takes in one call."""
+
+
 class MLflow(Tracker):
     """MLflow; `MLFLOW_TRACKING_URI` and `MLFLOW_EXPERIMENT_NAME` are its own."""
 
@@ -112,7 +116,9 @@ class MLflow(Tracker):
             number = home.experiment_id if home else client.create_experiment(name)
             run = client.create_run(number, run_name=folder.name).info.run_id
             data = _flat(experiment.as_data())
-            client.log_batch(run, params=[Param(key.replace("/", "."), str(value)[:500]) for key, value in data])
+            params = [Param(key.replace("/", "."), str(value)[:500]) for key, value in data]
+            for k in range(0, len(params), MOST_PARAMS):
+                client.log_batch(run, params=params[k : k + MOST_PARAMS])
             return run
 
         self._run = _id(folder, "mlflow", create)

@@ -27,7 +27,7 @@ from longstride.rollout.pool import Pool
 from longstride.rollout.summary import MEASURES, Measure, costs, summarise
 from longstride.run.policies import companion_players, load
 from longstride.run.recipe import Recipe
-from longstride.stats import pass_at_k, wilson_interval
+from longstride.stats import mean_interval, pass_at_k, wilson_interval
 from longstride.strategies import Direct, EvalEpisode, Strategy
 from longstride.strategies.base import Load
 from longstride.strategies.baselines import BASELINES
@@ -165,8 +165,18 @@ def evaluate_player(
     trajectories = [e.trajectory for e in episodes]
     summary = summarise(trajectories) | costs(played)
     counted = [t for t in trajectories if not t.stop.failed]
-    interval = wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
-    return Result(summary, interval, episodes, len(tasks), recipe.evaluation.measures, length)
+    return Result(summary, success_interval(counted), episodes, len(tasks), recipe.evaluation.measures, length)
+
+
+def success_interval(counted: Sequence[Trajectory]) -> tuple[float, float]:
+    """The interval of 95 % of a success rate: Wilson's where each task was played once; else that of the mean over
+    tasks, since episodes of one task are alike."""
+    by_task: dict[tuple[str, int], list[bool]] = {}
+    for t in counted:
+        by_task.setdefault((t.task.id, t.group), []).append(t.success)
+    if len(by_task) == len(counted):
+        return wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
+    return mean_interval([fmean(of) for of in by_task.values()], seed=0)
 
 
 def _pool(player: Player, recipe: Recipe, strategy: Strategy) -> Pool:

@@ -254,6 +254,12 @@ def _check(law: Law, x: np.ndarray, y: np.ndarray, runs: ArrayLike | None) -> No
         raise FitError(f"a fit needs a y to every x, got {len(x)} x and {y.shape} y")
     if not np.isfinite(y).all() or law.logarithmic and not (y > 0).all():
         raise FitError(f"{law.type_name()} wants {'positive ' * law.logarithmic}numbers for y; leave other points out")
+    low, high = law.values
+    if (y < low).all() or (y > high).all():
+        raise FitError(
+            f"{law.type_name()} is of values from {low:g} to {high:g}, got {y.min():.4g} to {y.max():.4g}; take "
+            "another law, such as power"
+        )
     different = np.unique(x, axis=0)
     if len(different) <= law.free:
         at = ", ".join(f"{v:.4g}" for v in np.ravel(different)[:8]) or "none"

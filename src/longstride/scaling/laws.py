@@ -51,6 +51,11 @@ class Law(Component):
         """Of each weight; one that is held fixed has equal bounds."""
         return (ANY,) * len(self.weights)
 
+    @property
+    def values(self) -> Range:
+        """Between which the law's own values lie, where it is a law of shares or levels."""
+        return ANY
+
     @abstractmethod
     def search(self, x: np.ndarray) -> tuple[Range, ...]:
         """Of each shape, in its coordinate, where it is searched for points at x."""
@@ -85,6 +90,10 @@ class Sigmoid(Law):
 
     weights = ("start", "asymptote")
     shapes = ("midpoint", "exponent")
+
+    @property
+    def values(self) -> Range:
+        return (0.0, self.most)
 
     @property
     def bounds(self) -> tuple[Range, ...]:
@@ -198,6 +207,10 @@ class Geometric(Law):
     shapes = ("chance",)
 
     @property
+    def values(self) -> Range:
+        return (0.0, 1.0)
+
+    @property
     def bounds(self) -> tuple[Range, ...]:
         return ((0.0, 1.0) if self.ceiling is None else (self.ceiling, self.ceiling),)
 
@@ -228,6 +241,10 @@ class MixedGeometric(Law):
 
     weights = ("ceiling",)
     shapes = ("mean", "concentration")
+
+    @property
+    def values(self) -> Range:
+        return (0.0, 1.0)
 
     @property
     def bounds(self) -> tuple[Range, ...]:

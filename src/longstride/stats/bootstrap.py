@@ -56,8 +56,9 @@ def paired_difference(a: Sequence[float], b: Sequence[float], seed: int, level: 
 def paired_difference_clustered(a: ArrayLike, b: ArrayLike, seed: int, level: float = 0.95) -> Effect:
     """Mean of a - b where tasks lie within seeds: seeds are resampled, then tasks within each drawn seed.
 
-    The scatter of tasks is counted twice (within seeds, and through the means of seeds): where it is all there is,
-    the interval is sqrt(2) too wide. That errs on the careful side.
+    Where every seed has tasks of its own, their scatter is counted twice (within seeds, and through the means of
+    seeds), which errs on the careful side. Where all seeds are tested on the same tasks, as language agents are, what
+    is peculiar to a task does not show as scatter of seeds: the interval is of these tasks, and says less of others.
 
     Args:
         a: results (seeds, tasks) of one arm.

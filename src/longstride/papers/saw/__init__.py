@@ -22,7 +22,7 @@ beside the regression on single actions that both have. Then the flat policy act
 
 Deviations: those of `hiql`, which has the same values. The policy toward way-points learns from the same rows with a way-point
 of its own. The paper writes the divergence from the flat policy to the other; for Gaussians of one deviation either is the
-squared distance. Features of goals, for pixels, are missing. No run of the recipe was looked at to its end. `saw/recorded` takes
+squared distance. Features of goals, for pixels, are missing. `saw/recorded` takes
 data of others, discrete actions too.
 """
 

@@ -70,3 +70,8 @@ CLAIM = Claim(
     seeds=tuple(range(640, 656)),
     cost="iterations",
 )
+
+FINDING = (
+    "In the large maze both reach .27 of the goals; in the medium maze the policy toward way-points is .21 ahead, in the "
+    "U-maze .07 behind. HIQL reaches .05 in the large maze, 16 seeds."
+)

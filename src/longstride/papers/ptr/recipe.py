@@ -70,3 +70,8 @@ CLAIM = Claim(
     seeds=tuple(range(640, 656)),
     cost="iterations",
 )
+
+FINDING = (
+    "With five demonstrations, one of each task, both reach .86 of the goals; with fifty the demonstrations alone are .14 ahead. "
+    "Cloning all data reaches .73 with five, 16 seeds."
+)

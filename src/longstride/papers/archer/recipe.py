@@ -43,13 +43,11 @@ CLAIM = Claim(
     arms={
         "archer": RECIPE,
         "reinforce": REINFORCE,
-        "one_proposal": RECIPE.replace(replay={"proposals": 1, "keep": 768}),
         "one_turn_archer": RECIPE.replace(**ONE_TURN),
         "one_turn_reinforce": REINFORCE.replace(**ONE_TURN),
     },
     expected=Ordering(relations=("archer > reinforce by 0.05",)),
     control=Ordering(relations=("one_turn_archer > one_turn_reinforce by 0.05",)),  # no turns to tell apart
-    reported=Ordering(relations=("one_proposal > reinforce", "archer > one_proposal")),
     tuning_seeds=(971, 972),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuning={"iterations": 10, "evaluation.every": 10},

@@ -34,7 +34,7 @@ CLAIM = Claim(
     # the more answers a policy is trained for, the more it gains where it has as many
     dose=("best_of_2 > best_of_1", "best_of_4 > best_of_1", "best_of_16 > best_of_1"),
     reported=Ordering(relations=("best_of_1 > best_of_16 in success",)),
-    seeds=tuple(range(1200, 1212)),
+    seeds=tuple(range(1200, 1220)),
     tuning_seeds=(920, 921),
     grid={"learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
     tuning={"iterations": 8},

@@ -19,7 +19,7 @@ RECIPE = sites.recipe(
     loss=PPO(),
 )
 
-ARM = sites.arm(RECIPE, iterations=9, every=1).replace(
+ARM = sites.arm(RECIPE, iterations=9, every=3).replace(
     budget={"turns": StepList(steps=((3, SHORT), (6, MEDIUM), (7, LONG)))}
 )
 _newest, _sheet = {"context": LatestObservation()}, {"tasks": SHEET}

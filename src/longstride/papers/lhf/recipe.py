@@ -50,8 +50,6 @@ CLAIM = Claim(
     measure="reward",
     expected=Ordering(relations=("filtered > all by 0.05",)),
     dose=("filtered_0 > all_0", "filtered > all", "filtered_75 > all_75"),
-    # every history is of one who learns
-    control=Ordering(relations=("filtered_0 > all_0 by 0.05",)),
     reported=Ordering(relations=("filtered > filtered@q_learning",)),
     seeds=tuple(range(780, 788)),
     tuning_seeds=(900, 901),

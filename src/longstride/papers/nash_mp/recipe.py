@@ -8,7 +8,7 @@ from longstride.stats import Ordering
 RECIPE = duels.recipe("nash_mp", INPO(tau=1.0, share=0.1, every=2))
 
 ARM = RECIPE.replace(
-    iterations=12, episodes_per_iteration=128, learner={"batch_samples": 128}, evaluation={"every": 12}
+    iterations=12, episodes_per_iteration=128, learner={"batch_samples": 128}, evaluation={"every": 12, "start": False}
 )
 _by = {share: ARM.replace(loss={"share": share}) for share in (0.5, 0.1, 0.02)}
 
@@ -29,7 +29,6 @@ CLAIM = Claim(
     seeds=tuple(range(1200, 1212)),
     tuning_seeds=(920, 921),
     grid={"learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2), "loss.tau": (0.1, 0.3, 1.0, 3.0, 10.0)},
-    tuning={"iterations": 6},
     lower_is_better=True,
     cost="env_steps",
     scale=(0.0, 0.5),

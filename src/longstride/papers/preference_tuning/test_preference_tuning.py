@@ -77,7 +77,7 @@ def test_the_arms_of_a_language_model_have_equally_many_answers_whose_tasks_get_
     assert {arm.learner.batch_samples for arm in arms.values()} == {64}
     for side in (0, 2):
         doses = [arms[relation.split()[side]].tasks.lengths for relation in recipe.CLAIM.dose]
-        assert doses == [(2, 2, 2), (5, 5, 5), (10, 10, 10)]
+        assert doses == [(2, 2, 2), (3, 3, 3), (5, 5, 5)]
 
 
 @pytest.mark.parametrize("settings", [[], ["loss.type=reinforce", "loss.aggregation.type=mean"]])

@@ -41,7 +41,7 @@ RECIPE = dial.recipe(
     evaluation={"every": 4, "tasks": 300, "strategies": (Direct(), SEARCH)},
 )
 
-ARM = RECIPE.replace(iterations=6, evaluation={"every": 6, "strategies": (Direct(),)})
+ARM = RECIPE.replace(iterations=6, evaluation={"every": 6, "start": False, "strategies": (Direct(),)})
 
 
 def _best(of: Recipe) -> Recipe:
@@ -64,9 +64,6 @@ CLAIM = Claim(
     arms={
         "traversals": ARM,
         "best_paths": _best(ARM),
-        "reflection": ARM.replace(imitation={"demonstrations": {"search": {"rounds": 2}}}),
-        # a rate that is not in the grid, so that it is not tuned: nothing is learned
-        "untrained": ARM.replace(iterations=1, learner={"epochs": 0, "lr": 2e-4}, imitation=None),
         **{f"depth_{n}_{name}": of(_deep(n)) for n in (1, 4) for name, of in _clones.items()},
     },
     expected=Ordering(relations=("traversals > best_paths by 0.05",)),
@@ -76,9 +73,8 @@ CLAIM = Claim(
         "traversals > best_paths",
         "depth_4_traversals > depth_4_best_paths",
     ),
-    reported=Ordering(relations=("reflection > traversals", "traversals > untrained", "best_paths > untrained")),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuning_seeds=(900, 901),
     cost="iterations",
-    seeds=tuple(range(1100, 1110)),
+    seeds=tuple(range(1100, 1112)),
 )

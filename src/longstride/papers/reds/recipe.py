@@ -37,10 +37,10 @@ CLAIM = Claim(
     # and how conservative each is: half of the weight is rho's, so that CQL of the same weight lowers the policy's actions
     # twice as much
     grid={
-        "agent.critic_lr": (1.6e-4, 4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2),
+        "agent.critic_lr": (4e-4, 1e-3, 2.5e-3, 6.4e-3, 1.6e-2),
         "agent.levels.0.critic.conservative.weight": (0.1, 0.3, 1.0, 3.0, 10.0),
     },
     tuning_seeds=(948, 949),
-    seeds=tuple(range(580, 596)),
+    seeds=tuple(range(580, 612)),
     cost="iterations",
 )

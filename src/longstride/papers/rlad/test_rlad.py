@@ -163,7 +163,7 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path
 
 
 def test_arms_differ_in_who_proposes_and_in_the_numbers_that_are_given() -> None:
-    assert set(CLAIM.changes("grpo")) == {"sampler", "iterations", "evaluation.strategies"}
+    assert set(CLAIM.changes("grpo")) == {"sampler", "cloning.demonstrations", "iterations", "evaluation.strategies"}
     assert set(CLAIM.changes("rlad_3")) == {"tasks.numbers", "evaluation.strategies"}
 
 

@@ -65,6 +65,6 @@ CLAIM = Claim(
         "agent.levels.0.critic.conservative.weight": (0.1, 0.3, 1.0, 3.0, 10.0),
     },
     tuning_seeds=(950, 951),
-    seeds=tuple(range(680, 696)),
+    seeds=tuple(range(680, 712)),
     cost="iterations",
 )

@@ -63,9 +63,10 @@ CLAIM = Claim(
     # what was not read cannot be corrected
     control=Ordering(relations=("blind_two_stages > blind_neither by 0.03",)),
     reported=Ordering(relations=("two_stages > no_bonus", "two_stages > neither in success")),
-    seeds=tuple(range(1760, 1770)),
+    seeds=tuple(range(1760, 1780)),
     tuning_seeds=(976, 977),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
     tuned_by="success",
     cost="env_steps",
+    scale=(-1.0, 1.0),
 )

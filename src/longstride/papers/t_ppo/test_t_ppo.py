@@ -145,4 +145,3 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path
 
 def test_arms_differ_in_the_sampler_and_in_how_lengths_differ() -> None:
     assert set(CLAIM.changes("whole")) == {"sampler", "iterations", "critic.warmup", "evaluation.every"}
-    assert set(CLAIM.changes("dropped")) == {"sampler", "budget.turn_tokens"}

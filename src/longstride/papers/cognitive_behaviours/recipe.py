@@ -3,7 +3,6 @@
 from typing import Any
 
 from longstride.claims.claim import Claim
-from longstride.envs.puzzles import Countdown
 from longstride.learner.config import LearnerConfig
 from longstride.methods import PPO, GroupRelative
 from longstride.papers.cognitive_behaviours.method import WordsSaid
@@ -38,30 +37,26 @@ def primed(**traces: Any) -> dict[str, Any]:
     return {"cloning": {"demonstrations": {"demonstrators": traces}}}
 
 
-TWO = Countdown(numbers=(2, 2, 2), largest=TASKS.largest, most=TASKS.most)
-"""One operation makes the target, so there is nothing to go back to."""
-_short = RECIPE.replace(tasks=TWO, **primed(tasks=TWO))
+_wrong = {n: RECIPE.replace(**primed(answers="wrong", attempts=n)) for n in (1, 2, 4)}
+"""By the most attempts of a trace: with one there is nothing to go back from."""
 
 CLAIM = Claim(
     name="cognitive_behaviours",
     paper="arXiv 2503.01307, abstract, and the released code",
     statement="After as much reinforcement learning, a model that was primed with behaviours in wrong solutions has more "
-    "success than one that was primed with right answers after as many tokens that say nothing, or after none.",
+    "success than one that was primed with right answers after as many tokens that say nothing, or after none, and by the "
+    "more the more often the traces go back and try again.",
     recipe=RECIPE,
     arms={
         "right": RECIPE,
-        "wrong": RECIPE.replace(**primed(answers="wrong")),
+        **{f"wrong_{n}": arm for n, arm in _wrong.items()},
         "filler": RECIPE.replace(**primed(thought="filler")),
         "empty": RECIPE.replace(**primed(thought="empty")),
-        "single": RECIPE.replace(**primed(behaviours=("subgoals",))),
-        "short_wrong": _short.replace(**primed(answers="wrong")),
-        "short_filler": _short.replace(**primed(thought="filler")),
     },
-    expected=Ordering(relations=("wrong > filler by 0.05", "wrong > empty by 0.05")),
-    # where one operation is all, there is nothing to verify and to go back from
-    control=Ordering(relations=("short_wrong > short_filler by 0.05",)),
-    reported=Ordering(relations=("right > wrong", "right > single", "wrong > single", "right > filler in said_again")),
-    seeds=tuple(range(1040, 1048)),
+    expected=Ordering(relations=("wrong_4 > wrong_1 by 0.05", "wrong_4 > filler by 0.05", "wrong_4 > empty by 0.05")),
+    dose=tuple(f"wrong_{n} > filler" for n in _wrong),
+    reported=Ordering(relations=("right > wrong_4", "right > filler in said_again")),
+    seeds=tuple(range(1040, 1052)),
     tuning_seeds=(940, 941),
     grid={"learner.lr": (5e-5, 1.5e-4, 5e-4, 1.5e-3, 5e-3)},
     cost="env_steps",

@@ -22,7 +22,7 @@ RECIPE = dial.recipe(
 
 FAR = RECIPE.replace(tasks={"distances": (2, 41)}, evaluation={"every": 3, "tasks": 200})
 _whole = {"budget": {"turns": Fixed(limit=LONG)}}
-_medium, _near = {"tasks": {"distances": (2, 16)}}, {"tasks": {"distances": (2, 6)}}
+_medium, _near = {"tasks": {"distances": (2, 36)}}, {"tasks": {"distances": (2, 30)}}
 
 CLAIM = Claim(
     name="tcod",
@@ -33,13 +33,13 @@ CLAIM = Claim(
     arms={
         "growing": FAR,
         "whole": FAR.replace(**_whole),
-        "growing_16": FAR.replace(**_medium),
-        "whole_16": FAR.replace(**_medium, **_whole),
-        "growing_6": FAR.replace(**_near),
-        "whole_6": FAR.replace(**_near, **_whole),
+        "growing_36": FAR.replace(**_medium),
+        "whole_36": FAR.replace(**_medium, **_whole),
+        "growing_30": FAR.replace(**_near),
+        "whole_30": FAR.replace(**_near, **_whole),
     },
     expected=Ordering(relations=("growing > whole by 0.03",)),
-    dose=("growing_6 > whole_6", "growing_16 > whole_16", "growing > whole"),
+    dose=("growing_30 > whole_30", "growing_36 > whole_36", "growing > whole"),
     seeds=tuple(range(300, 308)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3)},

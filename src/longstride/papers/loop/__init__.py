@@ -13,10 +13,11 @@ single tokens stay inside.
 | update | `Mean` | over a rollout's tokens, then over rollouts | over all tokens |
 | update | steps | 2 epochs of batches of 32 rollouts | 2 of 192 turns |
 
-Deviations: the claim has tasks of one turn, for its seeds are cheap there; all weights are trained, not adapters; gradients are clipped at 1, not 0.1; no rule for stragglers (the paper
-stops when nine tenths of the rollouts are done, which favours short ones). The release takes rollouts below 0.01 out of
-the batch, but for as many as fill it up; here they stay in its denominators with an advantage of 0. The ratio that it is
-held against, `TrajectoryPPO`, is of a whole turn: a sample is a turn here.
+Deviations: the claim has tasks of one turn, for its seeds are cheap there; all weights are trained, not adapters;
+gradients are clipped at 1, not 0.1; no rule for stragglers (the paper stops when nine tenths of the rollouts are
+done, which favours short ones). The release takes rollouts below 0.01 out of the batch, but for as many as fill it
+up; here they stay in its denominators with an advantage of 0. The ratio that it is held against, `TrajectoryPPO`, is
+of a whole turn: a sample is a turn here.
 
 On your own model and environment, a tool environment too, whose tools the chat template of the model presents:
 

@@ -21,6 +21,7 @@ So a critic of turns gives each turn its advantage, all of its tokens share it, 
 Deviations: a model of half a million parameters on embedded sites stands for Qwen2-VL-7B under LoRA (rank 16), so rate, passes, batch and
 the critic's width are a small model's; text, no screenshots; a state that a budget cut short goes on from its own value, where the
 release takes that value for the return of the last turn; no entropy bonus (the release sets a coefficient and never reads it).
+The claim holds it against the ratio of whole turns that `loop` has, within the same bounds.
 """
 
 from longstride.papers.card import Paper

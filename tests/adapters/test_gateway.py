@@ -188,6 +188,11 @@ def test_when_a_budget_is_spent_the_program_is_told_and_what_it_reports_then_cou
     assert [turn.fork for turn in t.turns] == ["", "again", "again"]
 
 
+def test_the_tasks_own_reward_is_refused_where_the_program_says_what_an_episode_was_worth() -> None:
+    with pytest.raises(ConfigError, match="set reward.type=environment_reward"):
+        native(reward=TaskReward(), tasks=program("good"), context=AsRequested())
+
+
 def test_an_answer_that_comes_when_the_budget_is_spent_is_judged() -> None:
     source = program("answers when told", grace=30.0, result="answer")
     (t,) = episodes(source, lambda e: "three", turns=2, reward=TaskReward())

@@ -227,12 +227,5 @@ def test_a_task_without_an_evaluator_is_done_where_its_environment_paid_for_it()
         assert TaskReward()(ended(free, stop=stop, earned=-0.5), {}, 0) == Verdict(0.0, False)
 
 
-def test_an_environment_that_judges_whole_episodes_is_not_taken_for_one_that_paid_nothing():
-    free = ended(make_task(evaluator={}))
-    assert TaskReward().needs_state(free)
-    with pytest.raises(ConfigError, match="set reward.type=environment_reward"):
-        TaskReward()(free, {"reward": 1.0}, 0)
-
-
 def test_what_an_environment_paid_is_no_success_of_a_task_that_has_an_evaluator():
     assert not TaskReward()(ended(RED, stop=StopReason.TURNS, earned=0.5), {}, 0).success

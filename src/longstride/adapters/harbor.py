@@ -94,6 +94,10 @@ class Harbor(KeptTasks):
         return value
 
     @property
+    def says_worth(self) -> bool:
+        return True
+
+    @property
     def at_once(self) -> int:
         return self.episodes
 

@@ -50,6 +50,10 @@ class Verifiers(TaskSource):
     """Rows that are read of a taskset, which may go on for ever."""
 
     @property
+    def says_worth(self) -> bool:
+        return True
+
+    @property
     def at_once(self) -> int:
         return 64
 

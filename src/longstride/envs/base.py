@@ -237,6 +237,12 @@ class TaskSource(Component):
         return {}
 
     @property
+    def says_worth(self) -> bool:
+        """Whether its environment says what a whole episode was worth, and its tasks have no evaluator;
+        `reward.type=environment_reward` reads it."""
+        return False
+
+    @property
     def at_once(self) -> int:
         """Environments that may be live at the same time."""
         return 512

@@ -36,10 +36,6 @@ ALL = "all"
 """The group of runs that are not told apart."""
 
 
-SPENT_BY_ITERATION = ("iteration", "episodes", "env_steps", "tokens", "seconds")
-"""What grows with every iteration, so that a budget of it buys iterations."""
-
-
 def fit_runs(
     paths: Sequence[Path],
     law: Law,
@@ -308,10 +304,10 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
             {"setting": name, "attempts": shared[name]} | _predicted(f, shared[name]) for name, (_, f) in groups.items()
         ]
         return {"budget": budget, "choices": choices}
-    if found["x"] not in SPENT_BY_ITERATION:
+    if "." in found["x"] or found["x"] == "attempts":  # a setting is not spent, nor are attempts by other laws
         raise ConfigError(
-            f"a budget is shared out by what training spends, and the fit is by {found['x']!r}; fit --x "
-            f"{', '.join(SPENT_BY_ITERATION)}, or --x attempts with a law of coverage"
+            f"a budget is shared out by what training spends, and the fit is by {found['x']!r}; fit --x episodes, "
+            "env_steps, tokens or seconds, or --x attempts with a law of coverage"
         )
     choices = [
         {"setting": group["setting"], "iterations": int(budget // group["spent"])} | _predicted(f, budget)

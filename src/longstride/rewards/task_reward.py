@@ -66,14 +66,9 @@ class TaskReward(Reward):
     """Share of successes that are not."""
 
     def needs_state(self, trajectory: Trajectory) -> bool:
-        return judged(trajectory) or not trajectory.task.evaluator
+        return judged(trajectory)
 
     def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
-        if not trajectory.task.evaluator and state.get("reward") is not None:
-            raise ConfigError(
-                f"{trajectory.task.source} says itself what an episode was worth, and its tasks have no evaluator: set "
-                "reward.type=environment_reward"
-            )
         if not judged(trajectory):
             return unjudged(trajectory)
         verdict = judge(trajectory.task, trajectory.answer, state)

@@ -32,7 +32,7 @@ from longstride.methods.base import ANCHOR, REFERENCE
 from longstride.methods.ratios import RatioLoss
 from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatConfig
-from longstride.rewards import EvaluatorFirst, Reward
+from longstride.rewards import EvaluatorFirst, Reward, TaskReward
 from longstride.rollout.context import ContextPolicy
 from longstride.rollout.planning import Groups, Sampler, WithRivals
 from longstride.rollout.scheduler import PoolConfig
@@ -216,6 +216,11 @@ class Recipe(Experiment):
             raise ValueError(
                 f"with_rivals lets {self.sampler.companion!r} play, and companions has "
                 f"{', '.join(self.companions) or 'nobody'}: set companions.{self.sampler.companion}.model"
+            )
+        if self.tasks.says_worth and isinstance(self.reward, TaskReward):
+            raise ValueError(
+                f"{self.tasks.type_name()} says itself what an episode was worth, and its tasks have no evaluator: set "
+                "reward.type=environment_reward"
             )
         if self.test_budget.adaptive:
             raise ValueError("test_budget does not move during a run, so none of its schedules may be adaptive")

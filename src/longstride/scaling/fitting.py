@@ -255,7 +255,7 @@ def _check(law: Law, x: np.ndarray, y: np.ndarray, runs: ArrayLike | None) -> No
     if not np.isfinite(y).all() or law.logarithmic and not (y > 0).all():
         raise FitError(f"{law.type_name()} wants {'positive ' * law.logarithmic}numbers for y; leave other points out")
     low, high = law.values
-    if (y < low).all() or (y > high).all():
+    if y.size and (y.max() < low or y.min() > high):
         raise FitError(
             f"{law.type_name()} is of values from {low:g} to {high:g}, got {y.min():.4g} to {y.max():.4g}; take "
             "another law, such as power"

@@ -102,6 +102,10 @@ class ChatGateway(OtherTasks):
         return self
 
     @property
+    def says_worth(self) -> bool:
+        return self.result != "answer"
+
+    @property
     def at_once(self) -> int:
         return self.agent.at_once
 

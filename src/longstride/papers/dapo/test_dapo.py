@@ -94,13 +94,15 @@ class Groups:
 
     def __init__(self) -> None:
         self.asked: list[int] = []
+        self.made = 0
 
     def tasks(self, n: int) -> list[Any]:
         self.asked.append(n)
         return list(range(n))
 
     def group(self, task: Any) -> list[Plan]:
-        return [SimpleNamespace(task=task)] * 2  # pyright: ignore[reportReturnType]
+        self.made += 1
+        return [SimpleNamespace(task=task, group=self.made - 1)] * 2  # pyright: ignore[reportReturnType]
 
 
 def test_as_many_groups_are_drawn_again_as_were_not_mixed_until_the_batch_is_full() -> None:

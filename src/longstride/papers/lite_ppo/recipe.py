@@ -33,3 +33,8 @@ CLAIM = Claim(
     tuning={"iterations": 8, "evaluation.tasks": 400},
     cost="env_steps",
 )
+
+FINDING = (
+    "GRPO's deviation and mean end as high or higher, each at its own best rate: .91 and .88 where difficulty is most unequal, level where "
+    "it is less so (.68 both) or not at all (.97 both), 20 seeds."
+)

@@ -242,14 +242,13 @@ class Session:
         self.engine.update(self._sampled_from(), iteration)
         for companion in self._earlier.values():
             companion.follow(self.weights, iteration)
-        self._forget()
+        self._companions_forget(all_but=iteration)
 
-    def _forget(self) -> None:
-        """Drops what engines keep of earlier prompts: a run that goes on from a checkpoint begins without it too, and
-        what is read from a cache differs in its last bits."""
-        self.engine.forget()
+    def _companions_forget(self, all_but: int | None = None) -> None:
+        """Drops what their engines keep of earlier prompts: a run that goes on from a checkpoint begins without it too,
+        and what is read from a cache differs in its last bits. Those with an iteration's weights have done so."""
         for companion in self._companions.values():
-            if isinstance(companion, LanguagePlayer):
+            if isinstance(companion, LanguagePlayer) and companion.engine.version != all_but:
                 companion.engine.forget()
 
     def _sampled_from(self) -> Any:
@@ -299,7 +298,8 @@ class Session:
                     there, tasks = recipe.model_copy(update={"tasks": source}), source.held_out(recipe.evaluation.tasks)
                     result = evaluate_player(self.tested, there, tasks, progress=run.progress("eval"))
                     run.evaluated("agent" if run.iteration else "warm_start", "direct", result, beside=name)
-            self.pool.run_on_sampler_thread(self._forget)  # as where a run goes on after it
+            self.pool.run_on_sampler_thread(self.engine.forget)  # as where a run goes on after it
+            self.pool.run_on_sampler_thread(self._companions_forget)
 
     def save(self) -> None:
         """Makes a checkpoint of all processes' state."""

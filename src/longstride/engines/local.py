@@ -102,13 +102,13 @@ class LocalEngine(RowEngine):
     def update(self, weights: Any, version: int) -> None:
         """Takes the weights of a module of the same architecture (the same module or another); drops all caches. What
         is under way goes on: prompts and sampled tokens are encoded anew."""
-        if not (kept := self._decode is not None and self._decode.take(weights)):
+        if self._decode is None or not self._decode.take(weights):
             self._take(weights)
         self.version = version
-        self.forget(self._cache.store if kept else None)
+        self.forget()
 
-    def forget(self, store: KeyValueStore | None = None) -> None:
-        self._cache = self._empty_cache(store)
+    def forget(self) -> None:
+        self._cache = self._empty_cache(None if self._decode is None else self._cache.store)  # graphs read its memory
         going, self._going, self._last = self._going, {}, {}
         self._waiting = {ticket: row for ticket, (row, _) in going.items()} | self._waiting
 

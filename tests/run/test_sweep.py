@@ -20,16 +20,20 @@ from safetensors.numpy import save_file
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.sealed import place_of, seal, write_object
+from longstride.curriculum import Fixed
 from longstride.papers import load
 from longstride.report import fits
 from longstride.report.compare import as_text, compare, write_comparison
 from longstride.report.curves import curve_of
 from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
+from longstride.report.sweeps import summary
 from longstride.rollout.formats import Origin, write_episodes
 from longstride.run import many
+from longstride.run.evaluation import success_interval
 from longstride.run.listener import Silent
 from longstride.run.sweep import combinations, parse_axis
 from longstride.scaling import RisingPower
+from longstride.stats import wilson_interval
 
 SMALL = ["iterations=8", "every=1", "method.budget=512", "problem.problems=6", "problem.answers=4"]
 GRID = ["--grid", "method.rollouts=4,16"]
@@ -240,6 +244,33 @@ class TestSizes:
         assert (tmp_path / "fit.svg").exists() and "1,600" in fits_as_text(found)
         (tmp_path / "fit.json").write_text(json.dumps(found | {"groups": [group, group | {"setting": "other"}]}))
         assert "says nothing of a budget" in refused(capsys, "allocate", str(tmp_path / "fit.json"), "--budget", "9")
+
+
+def test_a_fit_may_stand_in_a_folder_that_is_not_there_yet_and_in_the_place_of_none(kept: Path, tmp_path: Path) -> None:
+    found = load_fits(kept)
+    fits.keep(found, tmp_path / "new" / "fit.json")
+    assert load_fits(tmp_path / "new" / "fit.json") == found
+    with pytest.raises(ConfigError, match="is a folder; expected the name of a file"):
+        fits.keep(found, tmp_path)
+
+
+def test_settings_that_are_tables_have_rows_of_their_own(tmp_path: Path) -> None:
+    for limit, success in ((4, 0.1), (30, 0.9)):
+        begin_run(tmp_path / str(limit), load("tti").replace(budget={"turns": Fixed(limit=limit)}))
+        row = json.dumps(evaluation(1, "agent", success))
+        (tmp_path / str(limit) / "metrics.jsonl").write_text(seal(row, place_of(0)) + "\n")
+    rows = summary([tmp_path / "4", tmp_path / "30"], ["budget.turns"], "success")["rows"]
+    assert [row["mean"] for row in rows] == [0.1, 0.9] and "limit=4" in rows[0]["settings"]["budget.turns"]
+
+
+def test_attempts_at_one_task_are_no_tasks_of_their_own() -> None:
+    two = [make_trajectory(1, float(k), task=make_task(f"t{k}"), group=k) for k in (0, 1) for _ in range(50)]
+    assert success_interval(two) == (0.0, 1.0)
+    assert success_interval(two[:50]) == wilson_interval(0, 50)
+    alike = [make_trajectory(1, 1.0, task=make_task(f"t{k}"), group=k) for k in range(5) for _ in range(20)]
+    assert success_interval(alike) == wilson_interval(5, 5)
+    low, high = success_interval([make_trajectory(1, 1.0, task=make_task(f"t{k}"), group=k) for k in range(100)])
+    assert low == pytest.approx(0.963, abs=1e-3) and high == 1.0
 
 
 def newest(run: Path) -> Path:

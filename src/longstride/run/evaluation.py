@@ -169,14 +169,18 @@ def evaluate_player(
 
 
 def success_interval(counted: Sequence[Trajectory]) -> tuple[float, float]:
-    """The interval of 95 % of a success rate: Wilson's where each task was played once; else that of the mean over
-    tasks, since episodes of one task are alike."""
+    """The interval of 95 % of a success rate: Wilson's where each task was played once, or one task alone; else that of
+    the mean over tasks, since episodes of one task are alike."""
     by_task: dict[tuple[str, int], list[bool]] = {}
     for t in counted:
         by_task.setdefault((t.task.id, t.group), []).append(t.success)
-    if len(by_task) == len(counted):
+    if len(by_task) < 2 or len(by_task) == len(counted):
         return wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
-    return mean_interval([fmean(of) for of in by_task.values()], seed=0)
+    rates = [fmean(of) for of in by_task.values()]
+    if len(set(rates)) == 1:  # a bootstrap has no width there
+        return wilson_interval(round(rates[0] * len(rates)), len(rates))
+    low, high = mean_interval(rates, seed=0)
+    return max(0.0, low), min(1.0, high)
 
 
 def _pool(player: Player, recipe: Recipe, strategy: Strategy) -> Pool:

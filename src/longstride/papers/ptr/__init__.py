@@ -13,14 +13,15 @@ forgotten nor in the way, and no part of the network is new.
 | value | task | a number beside the image | the goal, which is part of the state |
 | networks | actions put into every layer of the critic, group normalisation, learned spatial embeddings | ResNet-34 | no images: none of these |
 
-Deviations: those of `cql`. What the paper finds about networks is about images and is not here, nor is its rule for choosing a
-checkpoint, nor rewards for the last three steps. In an earlier form (`results/missing_tasks.json`) the claim had one, three and ten demonstrations, since ten alone had come close
-to all goals on other seeds: with one PTR reached .77 and the demonstration alone .39, with three .82 and .69, with ten .84 and .96. But there are
-five test tasks, so with one or three some had no demonstration at all, and who has no other data knows nothing of them; cloning all data reached .79
-with one. It does not count. With one of each task, five in all, both are at .86: there is little that
-other tasks could add. `ptr/recorded` takes files of your own: `tasks.data=["a.hdf5","b.hdf5"]
-tasks.demonstrations=mine.hdf5`. Where tasks differ in their rewards alone, observations or goals have to say which one it is:
-`Several` does, of which each part has data or demonstrations.
+Deviations: those of `cql`. What the paper finds about networks is about images and is not here, nor is its rule for choosing
+a checkpoint, nor rewards for the last three steps. In an earlier form (`results/missing_tasks.json`) the claim had one, three
+and ten demonstrations, since ten alone had come close to all goals on other seeds: with one PTR reached .77 and the
+demonstration alone .39, with three .82 and .69, with ten .84 and .96. But there are five test tasks, so with one or three
+some had no demonstration at all, and who has no other data knows nothing of them; cloning all data reached .79 with one. It
+does not count. With one of each task, five in all, both are at .86: there is little that other tasks could add.
+`ptr/recorded` takes files of your own: `tasks.data=["a.hdf5","b.hdf5"] tasks.demonstrations=mine.hdf5`. Where tasks differ in
+their rewards alone, observations or goals have to say which one it is: `Several` does, of which each part has data or
+demonstrations.
 """
 
 from longstride.papers.card import Paper

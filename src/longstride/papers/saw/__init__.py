@@ -20,10 +20,10 @@ beside the regression on single actions that both have. Then the flat policy act
 | policy | Gaussians of one fixed deviation | half the squared distance for actions, all of it for way-points | `DeterministicPolicy`; 1 and 2 times its mean |
 | update | Adam 3e-4 | 512 wide, 3 layers, batch 1024, 1M updates | 1e-3; 64, 2, 128, 4,000 |
 
-Deviations: those of `hiql`, which has the same values. The policy toward way-points learns from the same rows with a way-point
-of its own. The paper writes the divergence from the flat policy to the other; for Gaussians of one deviation either is the
-squared distance. Features of goals, for pixels, are missing. `saw/recorded` takes
-data of others, discrete actions too.
+Deviations: those of `hiql`, which has the same values. The policy toward way-points learns from the same rows with a
+way-point of its own. The paper writes the divergence from the flat policy to the other; for Gaussians of one deviation either
+is the squared distance. Features of goals, for pixels, are missing. `saw/recorded` takes data of others, discrete actions
+too.
 """
 
 from longstride.papers.card import Paper

@@ -2,7 +2,7 @@
 
 from longstride.claims.claim import Claim
 from longstride.methods import PPO, GroupRelative, Mean
-from longstride.papers.siri.method import Cosine, Cyclic
+from longstride.papers.siri.method import Cosine
 from longstride.setups import puzzles
 from longstride.stats import Ordering
 from longstride.strategies import Direct
@@ -19,14 +19,9 @@ RECIPE = puzzles.recipe(
     evaluation={"every": CYCLE // 2, "strategies": (Direct(), Direct(tokens=64))},
 )
 
-
-def _within(cycle: type[Cyclic]) -> dict[str, Cyclic]:
-    """The change of the budget to a cycle of a claim's length."""
-    return {"tokens": cycle(high=LONG, low=SHORT, period=8)}
-
-
 ARM = puzzles.arm(RECIPE).replace(
-    budget=_within(Cosine), evaluation={"strategies": (Direct(), Direct(tokens=64), Direct(tokens=SHORT))}
+    budget={"tokens": Cosine(high=LONG, low=SHORT, period=8)},
+    evaluation={"strategies": (Direct(), Direct(tokens=64), Direct(tokens=SHORT))},
 )
 
 CLAIM = Claim(

@@ -27,26 +27,29 @@ GRPO = ARM.replace(
     credit=GroupRelative(normalize="none"),
     learner={"batch_samples": 128},
 )
-"""Paid for the answer that a thought comes to by itself, in about as many sampled tokens."""
+"""Paid for the answer that a thought comes to by itself, in about as many sampled tokens; no other answer is trained."""
+
+BASE = ARM.replace(credit={"prior": "base"})
+"""Paid for the answer at the last budget; answers at the others are trained as well."""
 
 CLAIM = Claim(
     name="anytime_reasoner",
     paper="arXiv 2505.13438, section 4",
-    statement="Paid by BRPO for the answers at four budgets, thoughts are right earlier than when paid for their own "
-    "answer, in as many sampled tokens and each at its own best rate: the mean accuracy over budgets is higher.",
+    statement="Paid by BRPO for the answers at four budgets, thoughts are right earlier than when paid for the answer at the "
+    "last alone, in as many sampled tokens and each at its own best rate: the mean accuracy over budgets is higher.",
     recipe=ARM,
     arms={
         "brpo": ARM,
-        "brpo_base": ARM.replace(credit={"prior": "base"}),
+        "brpo_base": BASE,
         "grpo": GRPO,
         "alike_brpo": ARM.replace(tasks=ALIKE),
-        "alike_grpo": GRPO.replace(tasks=ALIKE),
+        "alike_base": BASE.replace(tasks=ALIKE),
     },
     measure="anytime",
-    expected=Ordering(relations=("brpo > grpo by 0.02",)),
+    expected=Ordering(relations=("brpo > brpo_base by 0.02",)),
     # chains of two steps have said all that there is to say before the first budget
-    control=Ordering(relations=("alike_brpo > alike_grpo by 0.02",)),
-    reported=Ordering(relations=("brpo > brpo_base", "brpo > grpo in success")),
+    control=Ordering(relations=("alike_brpo > alike_base by 0.02",)),
+    reported=Ordering(relations=("brpo > grpo", "brpo > grpo in success")),
     seeds=tuple(range(1200, 1212)),
     tuning_seeds=(920, 921),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},

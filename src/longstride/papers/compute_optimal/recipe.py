@@ -11,7 +11,6 @@ from longstride.engines.base import Sampling
 from longstride.envs.puzzles import ModularChain
 from longstride.run.recipe import Recipe
 from longstride.setups import puzzles
-from longstride.setups.puzzles import ALIKE
 from longstride.stats import Ordering
 from longstride.strategies import Strategy
 from longstride.strategies.best_of import BestOf, Majority
@@ -23,11 +22,11 @@ from longstride.strategies.searched import Confidence, Guide, Oracle, Searched
 def strategies(guide: Guide, times: int = 1) -> tuple[Strategy, ...]:
     """Votes and searches under a guide, of sizes that take about as many tokens."""
     return (
-        BestOf(attempts=14 * times, by=Majority()),
-        Searched(search=Independent(n=14 * times, by="weighted"), guide=guide),
+        BestOf(attempts=10 * times, by=Majority()),
+        Searched(search=Independent(n=10 * times, by="weighted"), guide=guide),
         Searched(search=Beam(n=8 * times, width=2), guide=guide),
         Searched(search=Beam(n=8 * times, width=4, by="weighted"), guide=guide),
-        Searched(search=Particles(n=13 * times), guide=guide),
+        Searched(search=Particles(n=9 * times), guide=guide),
     )
 
 
@@ -49,33 +48,35 @@ RECIPE = puzzles.tested(
 )
 
 
-def _under(*tested: Strategy, **changes: Any) -> Recipe:
-    return RECIPE.replace(evaluation={"strategies": tested}, **changes)
+# chains of lengths that the model was not taught: of those that it was, it solves nearly all, whatever plays them
+_RECIPE = RECIPE.replace(tasks=ModularChain(lengths=(3, 5, 6)), evaluation={"tasks": 300})
+_ALIKE = ModularChain(lengths=(5, 5, 5))
+
+
+def _under(tested: Strategy, **changes: Any) -> Recipe:
+    return _RECIPE.replace(evaluation={"strategies": (tested,)}, **changes)
 
 
 _by_difficulty, _for_all, _predicted = chosen(Oracle(noise=2.0))
-_sure, _sure_for_all, _ = chosen(Confidence())
 
 CLAIM = Claim(
     name="compute_optimal",
     paper="arXiv 2408.03314, section 3.2 and 5.3",
     statement="A strategy for each difficulty, chosen on other tasks, solves more than one for all in the same tokens.",
-    recipe=RECIPE,
+    recipe=_RECIPE,
     arms={
         "by_difficulty": _under(_by_difficulty),
         "one_for_all": _under(_for_all),
         "by_predicted": _under(_predicted),
-        "sure_by_difficulty": _under(_sure),
-        "sure_one_for_all": _under(_sure_for_all),
-        "alike_by_difficulty": _under(_by_difficulty, tasks=ALIKE),
-        "alike_one_for_all": _under(_for_all, tasks=ALIKE),
+        "alike_by_difficulty": _under(_by_difficulty, tasks=_ALIKE),
+        "alike_one_for_all": _under(_for_all, tasks=_ALIKE),
     },
     expected=Ordering(relations=("by_difficulty > one_for_all by 0.02",)),
     # levels that do not differ
     control=Ordering(relations=("alike_by_difficulty > alike_one_for_all by 0.02",)),
-    reported=Ordering(relations=("sure_by_difficulty > sure_one_for_all", "by_predicted > one_for_all")),
+    reported=Ordering(relations=("by_predicted > one_for_all",)),
     cost="total_tokens",
     tuning_seeds=(930, 931),
-    grid={"evaluation.sampling.temperature": (0.2, 0.4, 0.7, 1.0, 1.4)},
-    seeds=tuple(range(1100, 1110)),
+    grid={"evaluation.sampling.temperature": (0.2, 0.3, 0.45, 0.7, 1.0)},
+    seeds=tuple(range(1100, 1112)),
 )

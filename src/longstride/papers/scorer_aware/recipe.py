@@ -34,8 +34,12 @@ RECIPE = puzzles.tested(
 )
 
 
+# chains of lengths that the model was not taught: of those that it was, it solves nearly all, whatever plays them
+_RECIPE = RECIPE.replace(tasks=ModularChain(lengths=(3, 5, 6)))
+
+
 def _of(strategy: ChosenByScorer) -> Recipe:
-    return RECIPE.replace(evaluation={"strategies": (strategy,)})
+    return _RECIPE.replace(evaluation={"strategies": (strategy,)})
 
 
 _alike = BY_SCORER.replace(guides=(Oracle(noise=2.0), Oracle(noise=3.0)))
@@ -44,7 +48,7 @@ CLAIM = Claim(
     name="scorer_aware",
     paper="arXiv 2502.06703, section 3.1",
     statement="A search chosen for each scorer, on other tasks, solves more than one search for all scorers.",
-    recipe=RECIPE,
+    recipe=_RECIPE,
     arms={
         "by_scorer": _of(BY_SCORER),
         "for_all": _of(BY_SCORER.replace(aware=False)),
@@ -57,6 +61,6 @@ CLAIM = Claim(
     control=Ordering(relations=("alike_by_scorer > alike_for_all by 0.02",)),
     seeds=tuple(range(360, 384)),
     tuning_seeds=(930, 931),
-    grid={"evaluation.sampling.temperature": (0.2, 0.4, 0.7, 1.0, 1.4)},
+    grid={"evaluation.sampling.temperature": (0.2, 0.3, 0.45, 0.7, 1.0)},
     cost="total_tokens",
 )

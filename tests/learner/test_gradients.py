@@ -210,6 +210,20 @@ def test_a_bandit_is_learnt(credit: Credit, loss: Loss):
     assert problem.expected_return(policy()) > 0.9  # 0.3 at the start
 
 
+@pytest.mark.parametrize(
+    "loss", [PPO(correction=ImportanceCorrection(level="sequence", max=100.0)), GSPO(clip_high=9.0)]
+)
+def test_what_is_of_a_sequence_counts_its_tokens_of_advantage_0(loss: RatioLoss) -> None:
+    logits = np.random.default_rng(3).normal(size=(4, 4))
+    sample = Sample([0], [1, 2, 3], {ADVANTAGES: [0.0, 0.0, 1.0], BEHAVIOUR: [0.0] * 3})
+    now = logprobs_of(logits, sample)
+    streams = sample.streams | {BEHAVIOUR: [now[0] - 1.0, now[1] - 1.0, now[2]], PROXIMAL: now}
+    sample = Sample([0], [1, 2, 3], streams)
+    found, _ = table_learner(logits, loss).accumulate([sample])
+    # the product of the sequence's weights, and the geometric mean of its ratios
+    assert found == pytest.approx(-np.exp(2.0 if isinstance(loss, PPO) else 2.0 / 3) / 3, rel=1e-5)
+
+
 def test_a_correction_compares_every_step_of_an_update_with_the_weights_before_the_first():
     logits = np.random.default_rng(3).normal(size=(6, 6))
     samples = [

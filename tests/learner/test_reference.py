@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 import torch
 from by_hand import VOCABULARY, growing_group, logprobs
+from families import make
 from helpers import tiny_model
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.methods import KL, PPO, Anchor, Loss, Reinforce, Start
+from longstride.methods import KL, PPO, Anchor, Loss, Reinforce, Start, demonstration
 from longstride.methods.base import REFERENCE
 from longstride.methods.kl import Latest, MovingAverage
 from longstride.models.lora import LoRA
@@ -60,6 +61,26 @@ def test_a_strong_kl_term_keeps_the_policy_where_it_was():
     free, pinned = (learner_of(held(coefficient=c), epochs=20, **FAST) for c in (0.0, 10.0))
     ends = [learner.update(growing_group(), random.Random(0))["kl"] for learner in (free, pinned)]
     assert ends[1] < ends[0] / 10
+
+
+@pytest.mark.parametrize("family", ["Mamba", "Qwen3-Next", "Gemma 2"])
+def test_a_teacher_of_another_architecture_reads_samples_as_it_takes_them(family: str) -> None:
+    """Siblings behind one prompt, which stand in one row where the policy reads them."""
+    rng, teacher = random.Random(0), make(family)
+    prompt = [rng.randrange(5, 64) for _ in range(40)]
+    samples = [demonstration(prompt, [rng.randrange(5, 64) for _ in range(8)], episode=n) for n in range(4)]
+    learner = learner_of(held(), make("Qwen2, Qwen2.5"), deepcopy(teacher))
+    assert learner._likelihood.trees and not learner._held[REFERENCE].trees
+    for sample, values in zip(samples, learner.with_streams(samples, [REFERENCE]), strict=True):
+        alone = Learner(teacher, LearnerConfig(dtype="float32")).logprobs([sample])[0]
+        assert values.streams[REFERENCE] == pytest.approx(alone, abs=1e-4)
+
+
+def test_a_reference_has_its_own_attention_after_it_was_read() -> None:
+    reference = make("Qwen2, Qwen2.5")
+    usual = reference.config._attn_implementation
+    learner_of(held(), make("Qwen2, Qwen2.5"), reference).with_streams(growing_group(), [REFERENCE])
+    assert reference.config._attn_implementation == usual
 
 
 def test_with_adapters_the_reference_is_the_model_without_them():

@@ -177,6 +177,17 @@ def test_kl_estimates_of_a_token_four_times_as_likely_as_under_the_reference(nam
     assert gradient.item() == pytest.approx(slope)
 
 
+@pytest.mark.parametrize("level", ["token", "sequence"])
+@pytest.mark.parametrize(("name", "slope"), [("k2", -30.0), ("k3", -1.0), ("k3+", -30.0)])
+def test_a_policy_that_is_far_from_the_reference_is_still_pulled_back(name: str, slope: float, level: str) -> None:
+    logp = torch.tensor([-0.5, -0.5], dtype=torch.float64, requires_grad=True)
+    found = estimate(
+        name, logp, logp.detach() - 15.0 - 15.0 * (level == "token"), [0, 0] if level == "sequence" else (), level
+    )
+    (gradient,) = torch.autograd.grad(found.sum(), logp)
+    assert gradient.tolist() == pytest.approx([-slope, -slope])
+
+
 def divergence(p: Tensor, q: Tensor) -> Tensor:
     return (p * (p.log() - q.log())).sum()
 

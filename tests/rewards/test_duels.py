@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import ClassVar
 
 import pytest
 from helpers import make_trajectory, make_turn
 
 from longstride.core.component import build
 from longstride.core.errors import JudgeFailure
-from longstride.core.trajectory import DUELS, Trajectory
+from longstride.core.trajectory import DUELS, Trajectory, usages
 from longstride.rewards import AgainstRivals, AskedPair, ByReward, Duels, Generative, InTurn, Judge, Preference, Reward
 from longstride.rewards.scorers import Answered, Question, Reply
 
@@ -51,21 +52,24 @@ def test_the_chances_of_a_pair_both_ways_add_up_to_one(preference: Preference) -
 
 
 class Longer(Judge):
-    """Prefers the longer answer, and has no say where one is empty."""
+    """Prefers the longer answer, and has no say about `broken`."""
+
+    sampled: ClassVar[int] = 3
+    read: ClassVar[int] = 20
 
     def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
         def reply(q: Question) -> Answered:
             first, second = q.about["first"], q.about["second"]
-            if not (first and second):
+            if "broken" in (first, second):
                 return JudgeFailure("nothing to judge")
-            return Reply((0.8, 0.2) if len(first) > len(second) else (0.2, 0.8))
+            return Reply((0.8, 0.2) if len(first) > len(second) else (0.2, 0.8), self.sampled, self.read)
 
         return [reply(q) for q in questions]
 
 
 def test_a_judge_is_asked_in_both_orders_and_what_it_cannot_judge_is_no_chance() -> None:
-    a, b, none = answers("long one", "short", None)
-    assert AskedPair(judge=Longer())([(a, b), (b, a), (a, none)]) == [pytest.approx(0.8), pytest.approx(0.2), None]
+    a, b, broken = answers("long one", "short", "broken")
+    assert AskedPair(judge=Longer())([(a, b), (b, a), (a, broken)]) == [pytest.approx(0.8), pytest.approx(0.2), None]
 
 
 class SureOfShort(Judge):
@@ -119,12 +123,24 @@ def test_an_episode_earns_the_share_of_its_rivals_that_it_is_preferred_to() -> N
     assert [v.reward for v in alone] == [0.5] * 4
 
 
-def test_a_duel_that_was_not_judged_counts_for_nobody_and_turns_keep_what_they_earned() -> None:
+def test_who_says_nothing_loses_unasked_and_turns_keep_what_they_earned() -> None:
     group = answers("long one", "short", None)
     group[0].turns = [make_turn(reward=0.25)]
     verdicts = Duels(preference=AskedPair(judge=Longer()), labels=False).compare(group)
-    assert [v.reward for v in verdicts] == pytest.approx([0.8 - 0.25, 0.2, 0.5])
-    assert verdicts[2].evidence[DUELS] == {}
+    assert [v.reward for v in verdicts] == pytest.approx([0.9 - 0.25, 0.6, 0.0])
+
+
+def test_what_the_judge_of_duels_takes_is_counted_once() -> None:
+    group = answers("long one", "short", "middle")
+    Duels(preference=AskedPair(judge=Longer())).compare(group)
+    taken = usages(group)["judge_usage"]
+    assert (taken.requests, taken.sampled, taken.read) == (6, 6 * Longer.sampled, 6 * Longer.read)
+
+
+def test_an_answer_of_which_no_pair_was_judged_has_no_reward() -> None:
+    group = answers("long one", "short", "broken")
+    with pytest.raises(JudgeFailure, match="asked_pair judged no pair of 1 of the 3 answers"):
+        Duels(preference=AskedPair(judge=Longer())).compare(group)
 
 
 @pytest.mark.parametrize("preference", [ByReward(noise=0.1), InTurn(kinds=5), AskedPair(judge=Longer())])

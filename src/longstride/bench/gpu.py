@@ -358,9 +358,9 @@ def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
     first: list[dict[str, Any]] = []
     begun = _seconds(lambda: first.append(learner.update(alone, random.Random(0))), model)
     begun += _seconds(lambda: learner.step(grouped), model)
-    learner._branch_tokens, branching = 0, learner._branch_tokens
+    learner._likelihood.trees, branching = False, learner._likelihood.trees
     apart = [_seconds(lambda: learner.step(grouped), model) for _ in range(rounds + 1)][1:]
-    learner._branch_tokens = branching
+    learner._likelihood.trees = branching
     plain = _PlainLoop(model)
     plain.step(alone)  # warms up
     sides: dict[str, Callable[[int], Mapping[str, float]]] = {

@@ -121,10 +121,13 @@ def _torch() -> Check:
 
 
 def _kernels() -> Check:
-    from longstride.models.native import library
+    from longstride.models.native import library, trouble
 
     if library() is None:
-        advice = "install a C++ compiler (g++ or clang++); without one everything works, at a third of the speed"
+        advice = (
+            "install a C++ compiler (g++ or clang++)" if not (why := trouble()) else f"they could not be built: {why}"
+        )
+        advice += "; without them everything works, at a third of the speed"
         return Check("kernels of small models", False, "torch", advice, needed=False)
     return Check("kernels of small models", True, "native, built by this machine's compiler")
 

@@ -94,6 +94,8 @@ class Turn:
     fork: str = ""
     """Why its prompt opens a branch, where a program that rewrites its history asked for it
     (`envs.requests.ChatRequest.fork`)."""
+    thought: int = 0
+    """How many of its given ids are a thought that its own budget cut: sampled, and not to be trained."""
     budgeted: int | None = None
     """Tokens that it took of the episode's budget, where these are not its ids: what companions say and what ends a
     thought for the policy take none, and what a server sampled has no ids."""
@@ -122,7 +124,7 @@ class Turn:
     @property
     def sampled_tokens(self) -> int:
         """How many tokens the policy sampled."""
-        return self.usage.sampled if self.usage else len(self.sampled_ids)
+        return self.usage.sampled if self.usage else len(self.sampled_ids) + self.thought
 
     @property
     def prompt_tokens(self) -> int:
@@ -170,6 +172,10 @@ class Trajectory:
     """The tools that prompts presented, as chat templates take them; where they changed, all of them."""
     judge_usage: Usage | None = None
     """What the model cost that its reward asked, where one answered; whatever came of it."""
+    cut_tokens: int = 0
+    """Tokens that were sampled of a turn that the end of the context cut: none of its turns has them."""
+    retried: Usage | None = None
+    """What models behind servers cost that spoke in tries of it which failed and were played again."""
     env_seed: int | None = None
     """Seed of the environment where it is not `seed`: that of the episode which this one went on from."""
 
@@ -195,7 +201,8 @@ class Trajectory:
 
     @property
     def sampled_tokens(self) -> int:
-        return sum(t.sampled_tokens for t in self.turns)
+        """All that the policy sampled for it."""
+        return sum(t.sampled_tokens for t in self.turns) + self.cut_tokens
 
     @property
     def earned(self) -> float:
@@ -266,6 +273,7 @@ class Trajectory:
                     "speaker": t.speaker,
                     **({"usage": t.usage} if t.usage else {}),
                     **({"fork": t.fork} if t.fork else {}),
+                    **({"thought": t.thought} if t.thought else {}),
                     **({"budgeted": t.budgeted} if t.budgeted is not None else {}),
                 }
             )
@@ -292,6 +300,8 @@ class Trajectory:
                 **({"final": _named(self.final, media)} if self.final else {}),
                 **({"tools": self.tools} if self.tools else {}),
                 **({"judge_usage": self.judge_usage} if self.judge_usage else {}),
+                **({"cut_tokens": self.cut_tokens} if self.cut_tokens else {}),
+                **({"retried": self.retried} if self.retried else {}),
                 **({"env_seed": self.env_seed} if self.env_seed is not None else {}),
                 "turns": turns,
             },
@@ -338,6 +348,7 @@ class Trajectory:
                         placed(prompt, known) if media else (),
                         Usage(*t["usage"]) if "usage" in t else None,
                         t.get("fork", ""),
+                        t.get("thought", 0),
                         t.get("budgeted"),
                     )
                 )
@@ -345,8 +356,8 @@ class Trajectory:
             task, budget, stop = Task(**d.pop("task")), Budget(**d.pop("budget")), StopReason(d.pop("stop"))
             after, tools = tuple(d.pop("after", ())), tuple(d.pop("tools", ()))
             final = _found(d.pop("final", ""), media)
-            asked = Usage(*d.pop("judge_usage")) if "judge_usage" in d else None
-            own: dict[str, Any] = {"after": after, "tools": tools, "final": final, "judge_usage": asked}
+            usage = {name: Usage(*d.pop(name)) for name in ("judge_usage", "retried") if name in d}
+            own: dict[str, Any] = {"after": after, "tools": tools, "final": final, **usage}
             return Trajectory(task=task, budget=budget, stop=stop, turns=turns, **own, **d)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as e:
             raise RunError(f"not a trajectory line: {type(e).__name__}: {str(e)[:200]}") from e
@@ -403,13 +414,21 @@ def by_trial(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
 
 
 def usages(trajectories: Iterable[Trajectory]) -> dict[str, Usage]:
-    """What they cost together that servers counted: `usage` of their turns and `judge_usage` of their judges, each
-    where there is any."""
+    """What they cost together that servers counted, tries that failed included: `usage` of their turns and
+    `judge_usage` of their judges, each where there is any."""
     turns, judges = list[Usage](), list[Usage]()
     for t in trajectories:
-        turns += [turn.usage for turn in t.turns if turn.usage]
+        turns += [usage for usage in (t.retried, *(turn.usage for turn in t.turns)) if usage]
         judges += [t.judge_usage] if t.judge_usage else []
     return {name: reduce(Usage.plus, found) for name, found in (("usage", turns), ("judge_usage", judges)) if found}
+
+
+def add_costs(trajectory: Trajectory, failed: Iterable[Trajectory]) -> None:
+    """Adds what servers were paid for in tries of an episode that failed."""
+    found = usages(failed)
+    trajectory.retried = found.get("usage")
+    if judged := found.get("judge_usage"):
+        trajectory.judge_usage = judged.plus(trajectory.judge_usage or Usage())
 
 
 def without_error(observation: Content, error: str | None) -> Content:

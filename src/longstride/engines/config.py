@@ -111,12 +111,12 @@ class Local(EngineConfig):
         make = partial(LocalEngine, dtype=dtype, kernels=kernels, graphs=graphs, float32_head=now.float32_head)
         try:
             return now._in_processes(make, policy, version, shared)
-        except ModelError:
+        except ModelError as e:
             if now.plain is False or graphs:
                 raise
-            return now._plainly(policy, version, shared)
+            return now._plainly(policy, version, shared, f"; Longstride's own cannot sample it: {e}")
 
-    def _plainly(self, policy: "Policy", version: int, shared: bool) -> Engine:
+    def _plainly(self, policy: "Policy", version: int, shared: bool, why: str = "") -> Engine:
         """The plain engine, and a line of what that means."""
         from longstride.engines.plain import PlainEngine
 
@@ -124,7 +124,7 @@ class Local(EngineConfig):
         engine = self._in_processes(make, policy, version, shared)
         warnings.warn(
             f"{policy.name!r} ({type(policy.model).__name__}) is sampled plainly, by transformers' own passes and "
-            f"caches: {PLAIN_COSTS}",
+            f"caches: {PLAIN_COSTS}{why}",
             LongstrideWarning,
             stacklevel=3,
         )

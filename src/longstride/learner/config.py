@@ -32,7 +32,8 @@ class LearnerConfig(Component):
     Reptile, Nichol et al., 2018, arXiv 1803.02999): where an iteration has tasks of one kind, what is left is near to
     what is good for each kind. The moments of the optimiser go on as they are. None: all of it, as with 1."""
     batch_samples: Count = 128
-    """Samples (turns) per optimiser step, at most."""
+    """Samples (turns) per optimiser step, about: turns of an episode whose context grows, and siblings that share a
+    row, stay in one step, however many they are."""
     micro_tokens: Count = 8192
     """Padded tokens per forward pass, at most: memory, never the result. Native kernels take fewer."""
     dtype: Literal["auto", "bfloat16", "float32"] = "auto"
@@ -53,7 +54,8 @@ class LearnerConfig(Component):
     packed: bool | Literal["auto"] = "auto"
     """Rows stand one behind the other, without padding; the same result. `auto` is on a GPU: padding suits a CPU."""
     head: Literal["torch", "liger"] = "torch"
-    """What computes log-probabilities over a large vocabulary: torch in parts, or Liger's kernel, on CUDA."""
+    """What computes log-probabilities over a large vocabulary: torch in parts, or Liger's kernel, on CUDA. Where a loss
+    has an entropy bonus it is torch, for Liger's kernel gives no entropy."""
     compile: bool = False
     """Layers are compiled (torch.compile), for a GPU: the same result up to rounding, after a slow first step."""
     optimiser: Literal["adamw", "adamw_8bit"] = "adamw"

@@ -54,7 +54,7 @@ class Learner:
         model: a causal language model; it is changed in place (`LearnerConfig.lora` puts adapters into it).
         config: the numbers.
         loss: what is minimised.
-        reference: a model of the same architecture, which the loss holds on to; it is frozen in place. Left out, it is
+        reference: a model of the same tokens, which the loss holds on to; it is frozen in place. Left out, it is
             the model as it is now: a copy where the loss asks for one, or, where there are adapters, the model without
             them. A second policy that the loss holds on to (`ANCHOR`) begins as a copy of it.
         needs: streams of the losses that take its place later.
@@ -96,7 +96,6 @@ class Learner:
         if self._likelihood.native:
             self._crew = crew(self._likelihood, config)
         self._pass_tokens = min(config.micro_tokens, NATIVE_TOKENS) if self._likelihood.native else config.micro_tokens
-        self._branch_tokens = self._pass_tokens if self._likelihood.trees else 0
         self._own = model if isinstance(model, HasLosses) else None
         """The model, where it has losses of its own."""
         if self._own is not None and parallel.world() > 1:
@@ -162,7 +161,7 @@ class Learner:
         self.optimiser.zero_grad()
         shares, denominator = self.loss.aggregation(samples)
         table = StreamTable(samples, self.loss.coefficients(samples), shares)
-        passes = self._passes(rows_of(samples, table, self._branch_tokens), table)
+        passes = self._passes(samples, table, self._likelihood)
         own: dict[str, float] = {}
         if self._own is not None:
             passes = list(passes)
@@ -214,12 +213,18 @@ class Learner:
         noise = derive(self._seed, "gates", self.steps)
         return self._own.watched(None if BEHAVIOUR in batch.streams else noise)
 
-    def _passes(self, rows: Sequence[Row], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
-        """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""
+    def _branch_tokens(self, likelihood: TokenLikelihood) -> int:
+        """How long a row may be that branches; 0 where the model takes none."""
+        return self._pass_tokens if likelihood.trees else 0
+
+    def _passes(
+        self, samples: Sequence[Sample], table: StreamTable, likelihood: TokenLikelihood
+    ) -> Iterator[tuple[MicroBatch, bool]]:
+        """This rank's micro-batches, laid out as the model takes them that reads them, and whether each is idle:
+        sharded ranks must all compute equally often."""
+        rows, one = rows_of(samples, table, self._branch_tokens(likelihood)), likelihood.packed
         shares = parallel.balance([len(row.ids) for row in rows], parallel.world())
-        one = self._likelihood.packed
-        padded = self._likelihood.padded
-        packed = [packs([rows[k] for k in share], self._pass_tokens, one, padded) for share in shares]
+        packed = [packs([rows[k] for k in share], self._pass_tokens, one, likelihood.padded) for share in shares]
         mine = packed[parallel.rank()]
         try:
             for part in mine:
@@ -228,15 +233,17 @@ class Learner:
                 for _ in range(max(map(len, packed)) - len(mine)):
                     yield micro_batch([Row([0, 0], [TrainedToken(0, 0, 0)])], table, self.device, one), True
         finally:
-            self._likelihood.rest()
+            likelihood.rest()
 
     @torch.no_grad()
-    def _read(self, samples: Sequence[Sample], table: StreamTable, ask: Callable[[MicroBatch], Tensor]) -> Tensor:
-        """What `ask` says of the trained tokens, shape (P, ...) and on the CPU, in the order of samples and tokens."""
+    def _read(
+        self, samples: Sequence[Sample], table: StreamTable, likelihood: TokenLikelihood, hidden: bool = False
+    ) -> Tensor:
+        """What a model says of the trained tokens, shape (P, ...), on the CPU, in the order of samples and tokens."""
         known: list[tuple[Tensor, Tensor]] = []
-        for batch, idle in self._passes(rows_of(samples, table, self._branch_tokens), table):
+        for batch, idle in self._passes(samples, table, likelihood):
             with _passing(batch):
-                found_P = ask(batch)
+                found_P = likelihood(batch, hidden)
             if not idle:
                 known.append((batch.index_P.cpu(), found_P.cpu()))
         known = parallel.gather(known)
@@ -293,7 +300,7 @@ class Learner:
         Raises:
             ModelError: the model does not say what makes its hidden states.
         """
-        return self._read(samples, StreamTable(samples), lambda batch: self._likelihood(batch, hidden=True))
+        return self._read(samples, StreamTable(samples), self._likelihood, hidden=True)
 
     @doing("taking an optimiser step", "set learner.lora={}, or weights=bfloat16")
     def step(self, samples: Sequence[Sample]) -> dict[str, float]:
@@ -362,7 +369,7 @@ class Learner:
         c = self.config
         ready = self.with_streams(samples, self.loss.needs)
         table = StreamTable(ready, self.loss.coefficients(ready), everything=self.loss.depends_on_policy)
-        together = units(ready, table, self._branch_tokens, c.batch_samples)
+        together = units(ready, table, self._branch_tokens(self._likelihood), c.batch_samples)
         batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(together, rng), c.batch_samples)]
         done: list[dict[str, float]] = []
         before = [] if c.outer is None else [p.detach().clone() for p in self.parameters.values()]

@@ -84,7 +84,7 @@ class KL(Component):
 
     At `level` token all of it is of one token given what stands before it: what a token does to the divergence of later
     ones is left out. At `level` sequence d is the sum over a sequence, all of it is of the sequence's distribution, and
-    nothing is left out. Samples of an older policy are not weighed anew.
+    nothing is left out. Samples of an older policy are not weighed anew. Above a d of 20 the exponential of k3 stays.
     """
 
     coefficient: Weight = 1e-3
@@ -105,7 +105,6 @@ class KL(Component):
         d_P, length_P = tokens.streams[REFERENCE] - logp_P, logp_P.new_ones(len(logp_P))
         if self.level == "sequence":
             d_P, length_P = sequence_sums(d_P, tokens.sequence_P), sequence_sums(length_P, tokens.sequence_P)
-        d_P = d_P.clamp(-LARGEST_LOG, LARGEST_LOG)
-        k2_P, k3_P = d_P.square() / 2, d_P.exp() - 1 - d_P
+        k2_P, k3_P = d_P.square() / 2, d_P.clamp(max=LARGEST_LOG).exp() - 1 - d_P
         estimates = {"k1": -d_P, "k2": k2_P, "k3": k3_P, "k3+": k3_P.detach() + k2_P - k2_P.detach()}
         return estimates[self.estimator] / length_P, k3_P.detach() / length_P

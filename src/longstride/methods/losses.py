@@ -12,7 +12,7 @@ sampler is an older policy. The bias of each estimate of the divergence from a r
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from longstride.core.component import Component
 from longstride.core.numbers import Weight
@@ -95,6 +95,9 @@ class Loss(Component):
     entropy: Weight = 0.0
     """Weight of the entropy bonus: of the entropy of each token's distribution, beside advantages. Its gradient is that
     of each token given what stands before it; what a token does to the entropy of later ones is left out."""
+
+    reads_sampler: ClassVar[bool] = False
+    """Whether it compares the policy with the distribution that was sampled from."""
 
     @property
     def needs(self) -> frozenset[str]:

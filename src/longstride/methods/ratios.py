@@ -10,6 +10,7 @@ weighs by the geometric mean of the ratios of a sequence, which is no importance
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -17,13 +18,15 @@ from pydantic import Field
 from longstride.core.component import Component
 from longstride.core.numbers import Share, Weight
 from longstride.methods.aggregation import Aggregation, Mean
-from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL
+from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, Sample
 from longstride.methods.losses import Loss, LossTerms
 from longstride.methods.tokens import LARGEST_LOG, Tokens, sequence_sums
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+WHOLE = "whole_sequence"
+"""Stream of 1 in sequences of which a token is trained, else 0: a ratio of a sequence needs all of its tokens."""
 Floor = Share
 Cap = Annotated[float, Field(ge=1)]
 
@@ -58,9 +61,20 @@ class RatioLoss(Loss):
     """None: the old policy is the one that sampled. Given (decoupled): it is the one at the start of the update, and
     what lies between the two is this weight, which clipping does not touch. For samples of several versions."""
 
+    reads_sampler = True
+
     @property
     def needs(self) -> frozenset[str]:
         return super().needs | (frozenset() if self.correction is None else {PROXIMAL})
+
+    @property
+    def of_sequences(self) -> bool:
+        """Whether a ratio or a weight is of all tokens of a sequence, those of advantage 0 included."""
+        return self.correction is not None and self.correction.level == "sequence"
+
+    def coefficients(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
+        whole = {WHOLE: [float(any(s.advantages)) for s in samples]} if self.of_sequences else {}
+        return super().coefficients(samples) | whole
 
     def policy_terms(self, logp_P: "Tensor", tokens: Tokens) -> LossTerms:
         old_P = tokens.streams[BEHAVIOUR if self.correction is None else PROXIMAL]
@@ -104,6 +118,10 @@ class GSPO(RatioLoss):
     """How far below 1 (section 5.1)."""
     clip_high: Weight = 4e-4
     """How far above 1."""
+
+    @property
+    def of_sequences(self) -> bool:
+        return True
 
     def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
         here_P, number_P = log_ratio_P.detach(), tokens.sequence_P

@@ -42,17 +42,27 @@ NAMES = (
 """Of a layer's tensors, in the order of `native.cpp`."""
 
 
-@cache
 def library() -> ctypes.CDLL | None:
     """The library, built where it is not there yet; None where it cannot be built."""
+    return _library()[0]
+
+
+def trouble() -> str:
+    """Why there is no library though there is a compiler; empty where there is one, or no compiler."""
+    return _library()[1]
+
+
+@cache
+def _library() -> tuple[ctypes.CDLL | None, str]:
     try:
         path = _built()
         found = ctypes.CDLL(str(path)) if path else None
-    except (OSError, subprocess.SubprocessError):
-        return None
+    except (OSError, subprocess.SubprocessError) as e:
+        said = (getattr(e, "stderr", None) or b"").decode(errors="replace").strip().splitlines()
+        return None, "; ".join([str(e), *said[:1]])
     if found is not None:
         found.make.restype, found.kept.restype = ctypes.c_void_p, ctypes.c_long
-    return found
+    return found, ""
 
 
 def _built() -> Path | None:

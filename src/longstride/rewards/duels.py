@@ -22,11 +22,12 @@ from zlib import crc32
 from pydantic import Field
 
 from longstride.core.component import Component
+from longstride.core.errors import JudgeFailure
 from longstride.core.numbers import Positive, Share
 from longstride.core.seeds import stream
-from longstride.core.trajectory import DUELS, Trajectory
+from longstride.core.trajectory import DUELS, Trajectory, Usage
 from longstride.rewards.evaluators import Verdict, normalise
-from longstride.rewards.scorers import AnyJudge, Pairwise, Scorer, score
+from longstride.rewards.scorers import Answered, AnyJudge, Pairwise, Question, Scorer, score
 from longstride.rewards.task_reward import TaskReward
 
 Chance = float | None
@@ -106,7 +107,8 @@ class InTurn(Preference):
 
 
 class AskedPair(Preference):
-    """What a judge says: a model behind a chat API, or a run that learned to judge."""
+    """What a judge says: a model behind a chat API, or a run that learned to judge. Who said nothing loses to whoever
+    did, without a question. What the judge takes stands in the `judge_usage` of the first episode of all."""
 
     judge: AnyJudge
     """Who is asked; a text names a run that learned to judge."""
@@ -115,9 +117,22 @@ class AskedPair(Preference):
     is a chance of 1."""
 
     def __call__(self, pairs: Sequence[tuple[Trajectory, Trajectory]]) -> list[Chance]:
-        tasks = [(a.task.goal, [self._shown(a), self._shown(b)]) for a, b in pairs]
-        seed = pairs[0][0].seed if pairs else 0
-        found = score(self.scorer, tasks, lambda asked: self.judge.ask(asked, seed))
+        shown = [(a.task.goal, [self._shown(a), self._shown(b)]) for a, b in pairs]
+        asked = [each for each in shown if all(each[1])]
+        found = iter(self._found(asked, pairs[0][0]) if asked else ())
+        return [next(found) if all(said) else 0.5 + (bool(said[0]) - bool(said[1])) / 2 for _, said in shown]
+
+    def _found(self, tasks: Sequence[tuple[str, list[str]]], payer: Trajectory) -> list[Chance]:
+        requests = list[int]()
+
+        def ask(questions: Sequence[Question]) -> Sequence[Answered]:
+            requests.append(len(questions))
+            return self.judge.ask(questions, payer.seed)
+
+        found = score(self.scorer, tasks, ask)
+        every = [of for pair in found for of in pair]
+        taken = Usage(sum(requests), read=sum(of.read for of in every), sampled=sum(of.tokens for of in every))
+        payer.judge_usage = taken.plus(payer.judge_usage or Usage())
         return [
             None if first.value is None or second.value is None else 0.5 + (first.value - second.value) / 2
             for first, second in found
@@ -141,6 +156,7 @@ class Duels(TaskReward):
         return list(combinations(group, 2))
 
     def compare(self, group: Sequence[Trajectory]) -> list[Verdict]:
+        """Raises: JudgeFailure where none of an episode's pairs could be judged: that is no reward."""
         pairs = self.pairs(group)
         won: dict[int, dict[str, float]] = {t.ordinal: {} for t in group}
         for (a, b), chance in zip(pairs, self.preference(pairs), strict=True):
@@ -148,6 +164,11 @@ class Duels(TaskReward):
                 continue
             share = float(stream(a.seed, "duel", a.ordinal, b.ordinal).random() < chance) if self.labels else chance
             won[a.ordinal][str(b.ordinal)], won[b.ordinal][str(a.ordinal)] = share, 1 - share
+        if unjudged := {t.ordinal for pair in pairs for t in pair if not won[t.ordinal]}:
+            raise JudgeFailure(
+                f"{self.preference.type_name()} judged no pair of {len(unjudged)} of the {len(group)} answers to task "
+                f"{group[0].task.id}"
+            )
         return [
             Verdict(
                 (fmean(won[t.ordinal].values()) if won[t.ordinal] else 0.5) - t.earned,

@@ -125,7 +125,7 @@ class RunJudge(Judge):
 
     @property
     def name(self) -> str:
-        return f"run_{Path(self.run).name}"
+        return f"run_{Path(self.run).name}" + ("" if self.temperature == 1 else f"_at_{self.temperature:g}")
 
     @property
     def reads(self) -> Literal["answer", "turn"]:
@@ -191,7 +191,7 @@ class Generative(Scorer):
 
     @property
     def name(self) -> str:
-        return f"generative_{self.votes}" + ("" if self.reasons else "_direct")
+        return f"generative_{self.votes}{_asked(self)}"
 
     def run(self, task: str, answers: Sequence[str]) -> Scoring:
         replies = yield [
@@ -200,6 +200,13 @@ class Generative(Scorer):
             for vote in range(self.votes)
         ]
         return [_mean(replies[k : k + self.votes]) for k in range(0, len(replies), self.votes)]
+
+
+def _asked(scorer: "Generative | Pairwise") -> str:
+    """How the name of a scorer goes on where it asks otherwise than by default."""
+    usual = {name: field.default for name, field in type(scorer).model_fields.items()}
+    reasons = {0: "_direct", usual["reasons"]: ""}.get(scorer.reasons, f"_{scorer.reasons}_reasons")
+    return reasons + ("" if scorer.question == usual["question"] else f"_{scorer.question!r}")
 
 
 def _mean(votes: Sequence[Answered]) -> Score:
@@ -242,7 +249,7 @@ class Pairwise(Scorer):
 
     @property
     def name(self) -> str:
-        return f"pairwise_{self.tournament}_{self.votes}" + ("" if self.reasons else "_direct")
+        return f"pairwise_{self.tournament}_{self.votes}{_asked(self)}"
 
     def run(self, task: str, answers: Sequence[str]) -> Scoring:
         n = len(answers)

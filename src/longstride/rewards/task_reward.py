@@ -102,6 +102,9 @@ class EvaluatorFirst(Reward):
     def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict | Awaitable[Verdict]:
         return self._for(trajectory)(trajectory, state, seed)
 
+    def compare(self, group: Sequence[Trajectory]) -> Sequence[Verdict] | None:
+        return self._for(group[0]).compare(group)
+
     def _for(self, trajectory: Trajectory) -> Reward:
         return TaskReward() if trajectory.task.evaluator else self.otherwise
 

@@ -121,10 +121,10 @@ class Generation:
     finish: Finish = "stop"
     given: int = 0
     thought: int = 0
-    """Tokens that the budget counts beside those that it began with and the sampled ids: a thought that its own budget
-    cut, or a turn that is played again."""
     media: tuple[Media, ...] = ()
     usage: Usage | None = None
+    replayed: int = 0
+    """Tokens that the budget counts of a turn that is played again."""
 
 
 class Episode:
@@ -256,12 +256,13 @@ class Episode:
         for text, ids, budgeted in self.plan.history:
             if not self.ended:
                 spent = len(ids) if budgeted is None else budgeted
-                await self.take(Generation(list(ids), [], [], [], text, given=len(ids), thought=spent), reward)
+                await self.take(Generation(list(ids), [], [], [], text, given=len(ids), replayed=spent), reward)
 
     async def take(self, generation: Generation, reward: Reward) -> None:
         """Takes one turn; ends and scores the episode where the rules say so."""
         try:
             if generation.finish == "context":
+                self.trajectory.cut_tokens = len(generation.sampled_ids) + generation.thought
                 await self._end(StopReason.CONTEXT, None, reward)
                 return
             if generation.finish == "mark":
@@ -339,8 +340,9 @@ class Episode:
             media=generation.media,
             usage=generation.usage,
             fork=request.fork if request else "",
+            thought=generation.thought,
         )
-        spent = turn.sampled_tokens + generation.thought
+        spent = turn.sampled_tokens + generation.replayed
         turn.budgeted = spent + begun if spent + begun != len(turn.ids) else None
         self.trajectory.turns.append(turn)
         self._tokens += spent

@@ -28,7 +28,7 @@ from typing import Any, Self, TypeVar
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure, OwnCodeError, RunError
 from longstride.core.foreign import raised
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, add_costs
 from longstride.envs.base import Env
 from longstride.rewards import Reward
 from longstride.rollout.deadline import GRACE, where_running, within
@@ -72,6 +72,8 @@ class Pool(RolloutScheduler):
         """How many parts the episodes are in, by ordinal: each goes in a lockstep of its own."""
         self._waiting: list[list[tuple[int, int, Plan]]] = [[] for _ in range(self._parts)]
         """Of each part ordinal, tries so far and plan, as a heap."""
+        self._failed: dict[int, list[Trajectory]] = {}
+        """By ordinal, the tries of it that failed."""
         self._live: list[set[asyncio.Task[None]]] = [set() for _ in range(self._parts)]
         """Of each part."""
         self._asked: list[list[tuple[int, Episode, asyncio.Future[Generation | EngineFailure]]]] = [
@@ -340,8 +342,10 @@ class Pool(RolloutScheduler):
             raise
         await self._close(episode)
         if episode.trajectory.stop is StopReason.INFRA_FAILURE and tries < self.config.retries:
+            self._failed.setdefault(plan.ordinal, []).append(episode.trajectory)
             self._wait(plan, tries + 1)
             return
+        add_costs(episode.trajectory, self._failed.pop(plan.ordinal, ()))
         with self._changed:
             self._done[plan.ordinal] = episode.trajectory
             for wanted in self._wanted:

@@ -68,8 +68,11 @@ def compare(reward: Reward, trajectories: list[Trajectory]) -> None:
     ended. A group whose comparison failed has failed. Of several processes each compares a share of the groups: a judge
     is asked once."""
     groups = by_group(trajectories)
-    compared = parallel.unscatter([_compared(reward, group) for group in parallel.scatter(groups)])
-    for group, found in zip(groups, compared, strict=True):
+    mine = [(_compared(reward, group), [t.judge_usage for t in group]) for group in parallel.scatter(groups)]
+    compared = parallel.unscatter(mine)
+    for group, (found, usage) in zip(groups, compared, strict=True):
+        for trajectory, taken in zip(group, usage, strict=True):
+            trajectory.judge_usage = taken
         if isinstance(found, str):
             for trajectory in group:
                 set_failure(trajectory, found, trajectory.length)

@@ -29,7 +29,6 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import CriticConfig, TokenValue
 from longstride.methods import Anchor, Credit, Loss, Reinforce, Replay
 from longstride.methods.base import ANCHOR, REFERENCE
-from longstride.methods.ratios import RatioLoss
 from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatConfig
 from longstride.rewards import EvaluatorFirst, Reward, TaskReward
@@ -236,7 +235,7 @@ class Recipe(Experiment):
             )
         drawn = (self.sampling.temperature, self.sampling.top_p)
         for loss in self.losses:
-            if isinstance(loss, RatioLoss) and drawn != (1.0, 1.0):
+            if loss.reads_sampler and drawn != (1.0, 1.0):
                 raise ValueError(
                     f"loss {loss.type_name()} compares the policy with the distribution that was sampled from: "
                     f"sampling.temperature and sampling.top_p must be 1 and 1, not {drawn[0]} and {drawn[1]}"

@@ -140,6 +140,8 @@ def fit(
     at, measured = _inputs(law, x), np.asarray(y, float)
     _check(law, at, measured, runs)
     spread = np.ones_like(measured) if deviations is None else np.asarray(deviations, float)
+    if spread.shape != measured.shape or not (np.isfinite(spread) & (spread > 0)).all():
+        raise FitError(f"deviations: expected {len(measured)} positive numbers, one a point, got {spread.tolist()}")
     target = np.log(measured) if law.logarithmic else measured
     found = solve(law, at, target[None], spread)[0]
     line = _line(law, at, found)

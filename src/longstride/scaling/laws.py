@@ -8,10 +8,10 @@ law says otherwise.
 """
 
 from abc import abstractmethod
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 from scipy.special import betaln
 
 from longstride.core.component import Component
@@ -90,6 +90,12 @@ class Sigmoid(Law):
 
     weights = ("start", "asymptote")
     shapes = ("midpoint", "exponent")
+
+    @model_validator(mode="after")
+    def _starts_below_the_most(self) -> Self:
+        if self.start is not None and self.start > self.most:
+            raise ValueError(f"start is {self.start:g}, above the most that success can be, {self.most:g}")
+        return self
 
     @property
     def values(self) -> Range:

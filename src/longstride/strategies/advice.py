@@ -12,7 +12,7 @@ a fixed strategy is: one answer, and each kind at its largest setting.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, log2
+from math import ceil, inf, log2
 from statistics import fmean
 from typing import NamedTuple
 
@@ -156,16 +156,18 @@ def advise(
         )
     tried, sizes = kinds(mark, least, single), dict[str, list[Setting]]()
     for kind in tried:
-        room = max(least, min(budget, turn - LONGEST)) if kind == "think_on" else budget
+        room, most = float(budget), inf
+        if kind == "think_on":  # it is called by the tokens that it thinks for, and those have to fit too
+            room, most = max(least, min(budget, turn - LONGEST)), (turn - LONGEST) / least
         played[kind, 1], settings = one, [Setting(kind, 1, least)]
         for n in SMALL[1:]:
-            if settings[-1].tokens * n / settings[-1].n <= room:
+            if n <= most and settings[-1].tokens * n / settings[-1].n <= room:
                 played[kind, n] = play(tried[kind](n), first)
                 if not played[kind, n]:
                     name = tried[kind](n).name
                     raise ConfigError(f"every episode of {name} failed, so there is nothing to go by; see {EVAL}")
                 settings.append(Setting(kind, n, _tokens(played[kind, n])))
-        sizes[kind] = _affordable(settings, room)
+        sizes[kind] = _affordable(settings, room, most)
     chosen = {d: _best(d, sizes, played) for d in DIFFICULTIES if any(t.difficulty == d for t in tasks)}
     fixed = [Setting("vote", 1, least), *(of[-1] for of in sizes.values())]
     key = lambda s: (s.kind if s.n > 1 else "vote", s.n)  # noqa: E731
@@ -207,11 +209,12 @@ def halves(tasks: Sequence[Task], seed: int) -> tuple[list[Task], list[Task]]:
     return first, second
 
 
-def _affordable(measured: Sequence[Setting], budget: float) -> list[Setting]:
-    """Those that were measured and, doubled from the last of them, those that the budget allows besides."""
+def _affordable(measured: Sequence[Setting], budget: float, most: float) -> list[Setting]:
+    """Those that were measured and, doubled from the last of them up to a largest, those that the budget allows
+    besides."""
     found = [s for s in measured if s.tokens <= budget]
     if found[-1] is measured[-1]:
-        while 2 * (last := found[-1]).tokens <= budget:
+        while 2 * (last := found[-1]).tokens <= budget and 2 * last.n <= most:
             found.append(Setting(last.kind, 2 * last.n, 2 * last.tokens))
     return found
 

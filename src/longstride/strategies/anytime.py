@@ -68,8 +68,8 @@ class Anytime(Strategy):
         answers = iter((yield [plan for of_one in asked for plan in of_one]))
         given = [list(islice(answers, len(of_one))) for of_one in asked]
         return [
-            EvalEpisode(t, self._measures(plan, of_one), sum(answer.sampled_tokens for answer in of_one))
-            for plan, t, of_one in zip(plans, episodes, given, strict=True)
+            EvalEpisode(t, self._measures(plan, at, of_one), sum(answer.sampled_tokens for answer in of_one))
+            for plan, t, at, of_one in zip(plans, episodes, asked, given, strict=True)
         ]
 
     def _asked(self, plan: Plan, episode: Trajectory, chat: "ChatFormat") -> list[Plan]:
@@ -83,11 +83,11 @@ class Anytime(Strategy):
             for n, prefix in enumerate(prefix for prefix in prefixes for _ in range(self.answers))
         ]
 
-    def _measures(self, plan: Plan, answers: Sequence[Trajectory]) -> dict[str, float | None]:
+    def _measures(self, plan: Plan, asked: Sequence[Plan], answers: Sequence[Trajectory]) -> dict[str, float | None]:
         """`anytime` and its kin of an episode; None where it or one of its answers failed."""
         solved: dict[int, list[float]] = {}
-        for t in answers:
-            solved.setdefault(len(t.prefix), []).append(float(t.success))
+        for at, t in zip(asked, answers, strict=True):  # an answer that the context's end cut has no turn
+            solved.setdefault(len(at.prefix), []).append(float(t.success))
         curve = list(solved), [fmean(at) for at in solved.values()]
         budgets = {"anytime": _tokens(plan)} | {f"anytime@{n}": n for n in self.within}
         whole = bool(answers) and not any(t.stop.failed for t in answers)

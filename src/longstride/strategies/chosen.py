@@ -48,7 +48,8 @@ class Chosen(Strategy):
     def _alike(self) -> Self:
         for s in self.strategies:
             own = any(getattr(type(s), name) is not getattr(Strategy, name) for name in ("wrap", "players"))
-            if own or s.budget(Budget()) != Budget():
+            unusual = Budget(turns=7, tokens=77)
+            if own or s.budget(unusual) != unusual:
                 raise ValueError(f"{s.name} has a budget, an environment or players of its own; they cannot be mixed")
         return self
 
@@ -83,13 +84,15 @@ class Chosen(Strategy):
         return EvalEpisode(counts.trajectory, measures, further, read)
 
     def _best(self, tried_S: Sequence[Sequence[EvalEpisode]], folds: Sequence[int], kinds: Sequence[int]) -> np.ndarray:
-        """[F, K] which strategy is tested on each fold, for each kind."""
+        """[F, K] which strategy is tested on each fold, for each kind: by tasks that failed under none of them."""
         won_FSK = np.zeros((2, len(tried_S), max(kinds) + 1))
         tokens_FSK, tasks_FK = np.zeros_like(won_FSK), np.zeros((2, max(kinds) + 1))
         for k, (fold, kind) in enumerate(zip(folds, kinds, strict=True)):
+            if any(of[k].trajectory.stop.failed for of in tried_S):
+                continue
             tasks_FK[fold, kind] += 1
             for s, of in enumerate(tried_S):
-                won_FSK[fold, s, kind] += of[k].trajectory.success and not of[k].trajectory.stop.failed
+                won_FSK[fold, s, kind] += of[k].trajectory.success
                 tokens_FSK[fold, s, kind] += of[k].total_tokens
         if self.budget_tokens is not None:
             if not self.by_difficulty:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, Usage, usages
 from longstride.rewards.duels import ByReward, Preference
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player
@@ -36,14 +36,15 @@ class Duelled(Strategy):
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         n, further = self.attempts, BestOf(attempts=self.attempts)
         found = yield [plan for first in plans for plan in (first, *further.further(first))]
-        return [
-            EvalEpisode(
-                found[k],
-                {"exploitability": self.exploitability([t for t in found[k : k + n] if not t.stop.failed])},
-                sum(t.sampled_tokens for t in found[k + 1 : k + n]),
-            )
-            for k in range(0, len(found), n)
-        ]
+        return [self._measured(found[k : k + n]) for k in range(0, len(found), n)]
+
+    def _measured(self, answers: Sequence[Trajectory]) -> EvalEpisode:
+        """What the answers to a task came to, with what a judge took."""
+        before = usages(answers).get("judge_usage", Usage())
+        measures = {"exploitability": self.exploitability([t for t in answers if not t.stop.failed])}
+        after = usages(answers).get("judge_usage", Usage())
+        further = sum(t.sampled_tokens for t in answers[1:]) + after.sampled - before.sampled
+        return EvalEpisode(answers[0], measures, further, after.read - before.read)
 
     def exploitability(self, played: Sequence[Trajectory]) -> float | None:
         """Of the policy that gave these answers to a task; None without any, or where nothing could be judged."""

@@ -19,6 +19,7 @@ from math import exp, inf
 from statistics import fmean
 
 import numpy as np
+from pydantic import field_validator
 
 from longstride.core.budget import StopReason
 from longstride.core.component import Component
@@ -28,7 +29,7 @@ from longstride.core.seeds import derive
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles.modular import Chain, ModularChain
 from longstride.envs.text import MARK, STEP_END
-from longstride.rewards.scorers import AnyJudge, Score, Scorer, score
+from longstride.rewards.scorers import AnyJudge, Pairwise, Score, Scorer, score
 from longstride.rewards.simulated import StepScorer
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import LanguagePlayer, Player, with_ids
@@ -70,8 +71,8 @@ class Guide(Component):
 
 
 class Confidence(Guide):
-    """The mean probability of a token, by the policy itself: exp of the mean log-probability of its own turns; 0 where
-    nothing was sampled."""
+    """The mean probability of a token, by the policy itself: exp of the mean log-probability of what was sampled last.
+    In a search that is the newest step; of an answer that was not searched for, all of it. 0 where nothing was."""
 
     def check(self, player: Player) -> None:
         with_ids(player, "the guide confidence reads how likely a language model finds what it says")
@@ -87,7 +88,8 @@ def _logprobs(solution: Trajectory) -> list[float]:
 class PathLikelihood(Guide):
     """exp(sum log p / L^alpha) of a solution of L steps, whose probabilities are the policy's own (BFS-Prover, arXiv
     2502.03438, section 3.1, as a probability): 0 prefers short solutions, and the larger alpha the more are long ones
-    looked at. Steps in which nothing was sampled do not count; a solution without any other has 0."""
+    looked at. Steps in which nothing was sampled do not count; a solution without any other has 0. The steps of an
+    answer that was not searched for are its turns."""
 
     alpha: Weight = 0.5
     """How much a long solution is forgiven; the paper tries 0, 0.5 and 1."""
@@ -100,7 +102,7 @@ class PathLikelihood(Guide):
         with_ids(player, "the guide path_likelihood reads how likely a language model finds what it says")
 
     def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
-        return [Score(self._value([logp for n, logp in steps_of(t) if n])) for t in solutions]
+        return [Score(self._value([logp for n, logp in steps_of(t) or _turns_of(t) if n])) for t in solutions]
 
     def _value(self, logps: Sequence[float]) -> float:
         return exp(sum(logps) / len(logps) ** self.alpha) if logps else 0.0
@@ -111,6 +113,10 @@ def steps_of(solution: Trajectory) -> list[tuple[int, float]]:
     return [(n, logp) for n, logp in solution.evidence.get(STEPS, ())]
 
 
+def _turns_of(solution: Trajectory) -> list[tuple[int, float]]:
+    return [(len(turn.behaviour_logprobs), sum(turn.behaviour_logprobs)) for turn in solution.turns]
+
+
 def _grown(came: Trajectory, before: Trajectory | None) -> Trajectory:
     """What a step led to, with this step among its steps."""
     own = _logprobs(came)
@@ -119,8 +125,9 @@ def _grown(came: Trajectory, before: Trajectory | None) -> Trajectory:
 
 
 class Checked(Guide):
-    """The verdict of the task's own verifier on what is finished, 1 or 0; another guide scores the rest. For tasks
-    whose answers can be checked at test time too, such as proofs."""
+    """The verdict of the task's own verifier on what has ended, 1 or 0; another guide scores what may go on, and what a
+    budget of turns cut, for a search by turns goes on from there. For tasks whose answers can be checked at test time
+    too, such as proofs."""
 
     guide: Guide = PathLikelihood()
     """Scores what is not finished."""
@@ -133,10 +140,9 @@ class Checked(Guide):
         self.guide.check(player)
 
     def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
-        return [
-            Score(float(t.success), of.tokens, of.read) if t.stop is not StopReason.MARK and t.stop.terminated else of
-            for t, of in zip(solutions, self.guide(solutions, player), strict=True)
-        ]
+        going = [t for t in solutions if t.stop in (StopReason.MARK, StopReason.TURNS)]
+        scores = dict(zip(map(id, going), self.guide(going, player) if going else (), strict=True))
+        return [scores.get(id(t)) or Score(float(t.success)) for t in solutions]
 
 
 class Oracle(Guide):
@@ -175,6 +181,13 @@ class Asked(Guide):
     """Says how good it is."""
     judge: AnyJudge | None = None
     """Who is asked; a text is a run folder, a model's folder, or a name. The policy itself where left out."""
+
+    @field_validator("scorer")
+    @classmethod
+    def _scores_one(cls, scorer: Scorer) -> Scorer:
+        if isinstance(scorer, Pairwise):
+            raise ValueError("pairwise compares answers, and a guide scores each solution for itself: take generative")
+        return scorer
 
     @property
     def name(self) -> str:
@@ -291,7 +304,8 @@ class Searched(Strategy):
             failed = replace(came, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
             return Partial(failed, 0.0, done=True, failed=True)
         going = unfinished(plan, came)
-        return Partial(came, of.value, not going, None if going else came.answer)
+        answer = None if going or came.answer is None else came.answer.strip().lower()  # as `best_of.Majority` counts
+        return Partial(came, of.value, not going, answer)
 
     def ended(self, task: SearchTask) -> EvalEpisode:
         """The episode that counts, under the number and the budget of its plan."""

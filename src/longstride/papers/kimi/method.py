@@ -38,6 +38,7 @@ class MirrorDescent(Reinforce):
 
     tau: Weight = 0.5
     """What it costs to leave the policy that sampled."""
+    reads_sampler = True
 
     def coefficients(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
         return super().coefficients(samples) | {TAU: [self.tau] * len(samples)}

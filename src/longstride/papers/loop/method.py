@@ -26,6 +26,10 @@ class TrajectoryPPO(PPO):
     """`PPO` in the ratio of a whole sequence, the product of its tokens'; its term is shared equally by the tokens, so
     that at ratio 1 the gradient is that of `PPO`. All tokens of a sequence have one advantage."""
 
+    @property
+    def of_sequences(self) -> bool:
+        return True
+
     def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
         number_P = tokens.sequence_P
         whole_P = sequence_sums(log_ratio_P, number_P).clamp(-LARGEST_LOG, LARGEST_LOG)

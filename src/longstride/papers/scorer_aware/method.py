@@ -83,10 +83,11 @@ class ChosenByScorer(Strategy):
                 tried_GS[-1].append(found)
         folds = folded([plan.group for plan in plans], [0] * len(plans))
         won_FSG = np.zeros((2, len(self.searches), len(self.guides)))
-        for g, of_guide in enumerate(tried_GS):
-            for s, of_search in enumerate(of_guide):
-                for fold, episode in zip(folds, of_search, strict=True):
-                    won_FSG[fold, s, g] += episode.trajectory.success and not episode.trajectory.stop.failed
+        for k, fold in enumerate(folds):
+            if not any(of_search[k].trajectory.stop.failed for of_guide in tried_GS for of_search in of_guide):
+                won_FSG[fold] += [
+                    [of_guide[s][k].trajectory.success for of_guide in tried_GS] for s in range(len(self.searches))
+                ]
         best_FG = crossed(won_FSG, self.aware)
         return [
             self._counted([of_guide[s][k] for of_guide, s in zip(tried_GS, best_FG[fold], strict=True)], best_FG[fold])

@@ -337,10 +337,12 @@ class TestThoughtBudget:
         assert taken.given_ids == ids("<think>12</think>\n\n") and taken.prompt_ids == engine.asked[1].prompt
         assert env.heard == ["Action: back"] and taken.finish == "stop"
         assert [r.max_new for r in engine.asked] == [3, 40 - 3 - 3]
-        assert episode._tokens == 3 + 13  # the ids that end the thought were not sampled
+        assert episode._tokens == taken.sampled_tokens == 3 + 13  # the ids that end the thought were not sampled
+        assert Trajectory.from_json(episode.trajectory.to_json()).sampled_tokens == 3 + 13
         again = Episode(Plan(TASK, 1, 0, episode.plan.budget, history=PastTurn.of([taken])), Bare())
         await again.start(TaskReward())
         assert again._tokens == 3 + 13 and again.trajectory.turns[0].ids == taken.ids
+        assert again.trajectory.sampled_tokens == 0
 
     @pytest.mark.parametrize("template", [QWEN3, QWEN3_THINKING], ids=["qwen", "thinking"])
     async def test_a_thought_that_ends_in_time_is_trained_whole(self, template: str) -> None:

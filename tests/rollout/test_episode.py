@@ -9,9 +9,10 @@ from line_world import CHAT, END, RED, Line, LineEngine, ids, language, plan, pl
 
 from longstride.core.budget import StopReason
 from longstride.core.content import Media, text_in, with_lines
-from longstride.core.errors import EnvFailure
+from longstride.core.errors import EnvFailure, JudgeFailure
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory, Usage
+from longstride.core.trajectory import Trajectory, Usage, usages
+from longstride.engines.base import Completion
 from longstride.envs.base import HELD_ANSWER, Step
 from longstride.methods import GroupRelative
 from longstride.methods.advantages import GAE
@@ -174,6 +175,33 @@ class TestScoring:
         assert [seen for seen, _ in reward.seen] == [t.stop] == [stop]
         assert (t.reward, t.success, t.terms) == (0.5, False, {"place": 0.25, "answer": 0.25})
         assert t.evidence == {"note": "half"} and "at" in reward.seen[0][1]
+
+    def test_what_the_end_of_the_context_cut_is_counted_and_kept(self):
+        class Cut(LineEngine):
+            def _complete(self, request):
+                return Completion([3, 3], [-0.5] * 2, [7] * 2, "context")
+
+        t = play(language(Cut()), plan(seed=0))[0]
+        assert (t.length, t.stop, t.sampled_tokens) == (0, StopReason.CONTEXT, 2)
+        assert Trajectory.from_json(t.to_json()).sampled_tokens == t.sampled_tokens == summarise([t])["sampled_tokens"]
+
+    def test_what_servers_were_paid_for_tries_that_failed_is_counted_too(self):
+        judged = list[int]()
+
+        class Moody(Noted):
+            def __call__(self, trajectory, state, seed):
+                judged.append(1)
+                trajectory.judge_usage = Usage(1, read=50, sampled=7)
+                if len(judged) == 1:
+                    raise JudgeFailure("no verdict")
+                return super().__call__(trajectory, state, seed)
+
+        player = ScriptedPlayer(
+            lambda e: Generation([], [], [], [], "answer red", usage=Usage(1, read=10, sampled=100))
+        )
+        t = play(player, plan(), reward=Moody(), retries=1)[0]
+        assert usages([t]) == {"usage": Usage(2, read=20, sampled=200), "judge_usage": Usage(2, read=100, sampled=14)}
+        assert (t.sampled_tokens, usages([Trajectory.from_json(t.to_json())])) == (100, usages([t]))
 
     def test_an_episode_that_failed_is_not_scored(self):
         async def dead(task, turn):

@@ -73,6 +73,13 @@ def test_longer_thoughts_are_tried_as_far_as_a_turn_has_room_for_an_answer_besid
     assert not any(name.startswith("think_on") for name in advise(tasks(), 85, "", turn, 0, evaluate).fixed)
 
 
+def test_longer_thoughts_are_called_by_what_they_may_take_also_where_they_end_earlier() -> None:
+    evaluate, seen = world(easy={"think": 1.0}, hard={"think": 1.0})
+    short = lambda s, of: [(done, min(taken, 11)) for done, taken in evaluate(s, of)]  # noqa: E731
+    advise(tasks(), 85, ";", 64, 0, short)
+    assert {name for name, _ in seen if name.startswith("think_on")} <= {"think_on_to_20", "think_on_to_40"}
+
+
 def test_answers_are_revised_where_episodes_have_one_turn() -> None:
     evaluate, _ = world(easy={"revise": 2.0}, hard={"revise": 2.0})
     found = advise(tasks(), 45, ";", 99, 0, evaluate, single=True)

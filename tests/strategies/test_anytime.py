@@ -143,6 +143,13 @@ def test_a_failed_answer_leaves_its_episode_unmeasured_and_the_next_one_as_it_is
     assert first.measures == {"anytime": None} and second.measures == {"anytime": 0.0}
 
 
+def test_an_answer_that_the_end_of_the_context_cut_is_wrong_at_its_own_place():
+    stages, _, answers = asked(Anytime(), [plan(tokens=20, turn_tokens=30)])
+    right, cut = [played(p, reward=1.0) for p in answers[:2]], make_trajectory([], stop=StopReason.CONTEXT)
+    (found,) = ended(stages, [*right, cut])
+    assert found.measures == {"anytime": pytest.approx((1 + 6 + 3) / 20)}  # up at 2, level to 8, down to 0 at 14
+
+
 def test_nothing_is_asked_of_a_failed_episode():
     stages, episodes, answers = asked(Anytime(), [plan()], stop=FAILED)
     assert answers == [] and ended(stages, []) == [EvalEpisode(episodes[0], {"anytime": None})]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from helpers import make_task, make_trajectory, make_turn
 
-from longstride.core.budget import Budget
+from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.core.task import DIFFICULTIES
@@ -83,6 +83,19 @@ def test_each_difficulty_is_tested_with_what_was_best_for_it_on_the_other_fold()
     assert [e.measures["chosen"] for e in found[:3]] == [0, 1, 1]
     one = played(Chosen(strategies=(EASY, REST), by_difficulty=False), plans())
     assert success(one) == {"easy": 0.0, "medium": 1.0, "hard": 1.0}
+
+
+def test_a_task_that_failed_under_one_of_them_decides_for_none() -> None:
+    class Breaks(Solves):
+        def run(self, plans: Sequence[Plan], player: object) -> EvalPlan:
+            found = yield from super().run(plans, player)
+            for e in found[: 3 * len(found) // 4]:
+                e.trajectory.stop, e.trajectory.success = StopReason.INFRA_FAILURE, False
+            return found
+
+    some = Solves(difficulties=("easy",))
+    found = played(Chosen(strategies=(some, Breaks(difficulties=DIFFICULTIES)), by_difficulty=False), plans(16))
+    assert {e.measures["chosen"] for e in found} == {1}
 
 
 def test_what_counts_was_chosen_on_other_tasks() -> None:

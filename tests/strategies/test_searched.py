@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import exp
 from typing import Any
 
 import pytest
@@ -22,13 +23,14 @@ from longstride.envs.puzzles.modular import Chain, ModularChain
 from longstride.envs.text import STEP_END
 from longstride.models.load import Policy, load_policy
 from longstride.papers.grpo import recipe as grpo
-from longstride.rewards.scorers import Score
+from longstride.rewards.scorers import Pairwise, Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
+from longstride.rollout.players import Player
 from longstride.run.evaluation import Result, evaluate_player, language_player
 from longstride.strategies import EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.best_of import BestOf
 from longstride.strategies.search import Beam, BestFirst, Independent, Particles, Search, TreeSearch
-from longstride.strategies.searched import Confidence, Guide, Oracle, PathLikelihood, Searched
+from longstride.strategies.searched import Asked, Checked, Confidence, Guide, Oracle, PathLikelihood, Searched
 
 CHAT = word_chat("Thought: 3 + 4 ≡ 0 ; Action: answer 1 2 click back")
 PLAYER = LanguagePlayer(None, CHAT, FullHistory(), Sampling())  # pyright: ignore[reportArgumentType]
@@ -122,6 +124,30 @@ def test_an_oracle_knows_the_steps_of_chains_and_refuses_other_tasks() -> None:
 def test_confidence_is_the_mean_probability_of_a_token() -> None:
     solution = make_trajectory([make_turn([1, 2], behaviour_logprobs=[-1.0, -3.0])])
     assert Confidence()([solution], PLAYER)[0].value == pytest.approx(0.1353, abs=1e-4)
+
+
+def test_the_steps_of_an_answer_that_was_not_searched_for_are_its_turns() -> None:
+    turns = [make_turn([1, 2], behaviour_logprobs=[-1.0, -3.0]), make_turn([1], behaviour_logprobs=[-2.0])]
+    assert PathLikelihood(alpha=1.0)([make_trajectory(turns)], PLAYER)[0].value == pytest.approx(exp(-6 / 2))
+
+
+def test_a_verifier_judges_what_has_ended_and_another_guide_is_asked_of_the_rest_alone() -> None:
+    asked = list[int]()
+
+    class Counts(Confidence):
+        def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
+            asked.extend(t.ordinal for t in solutions)
+            return [Score(0.25) for _ in solutions]
+
+    stops = [StopReason.ANSWERED, StopReason.MARK, StopReason.TOKENS, StopReason.TURNS]
+    solutions = [make_trajectory(1, ordinal=n, stop=stop) for n, stop in enumerate(stops)]
+    solutions[0].success = True
+    assert [s.value for s in Checked(guide=Counts())(solutions, PLAYER)] == [1.0, 0.25, 0.0, 0.25] and asked == [1, 3]
+
+
+def test_a_guide_scores_each_solution_for_itself_so_pairs_are_refused() -> None:
+    with pytest.raises(ValueError, match="pairwise compares answers"):
+        Asked(scorer=Pairwise())
 
 
 @pytest.mark.parametrize("guide", [Confidence(), PathLikelihood()], ids=lambda guide: guide.name)

@@ -75,7 +75,7 @@ def test_longer_thoughts_are_tried_as_far_as_a_turn_has_room_for_an_answer_besid
 
 def test_longer_thoughts_are_called_by_what_they_may_take_also_where_they_end_earlier() -> None:
     evaluate, seen = world(easy={"think": 1.0}, hard={"think": 1.0})
-    short = lambda s, of: [(done, min(taken, 11)) for done, taken in evaluate(s, of)]  # noqa: E731
+    short = lambda s, of: [came and (came[0], min(came[1], 11)) for came in evaluate(s, of)]  # noqa: E731
     advise(tasks(), 85, ";", 64, 0, short)
     assert {name for name, _ in seen if name.startswith("think_on")} <= {"think_on_to_20", "think_on_to_40"}
 

@@ -11,6 +11,7 @@ import torch
 
 from longstride import papers
 from longstride.control import (
+    GRU,
     SAC,
     BestOfN,
     Conservative,
@@ -34,6 +35,7 @@ from longstride.core.component import build
 from longstride.core.config import dump_toml
 from longstride.core.errors import ConfigError, RunError
 from longstride.models.mlp import Trunk
+from longstride.papers.martingale_evaluation.method import MartingaleValue
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
 from longstride.papers.sharsa.recipe import CLAIM
 
@@ -261,6 +263,9 @@ def test_cloning_trains_policies_by_imitation_alone_and_what_comes_after_goes_on
             lambda: of_experiment(papers.load("ppo/control")).replace(batch=1),
             "set batch to 2 or more",
         ),
+        (lambda: NStep(discount=1.0), "a discount of 1 needs finite=true"),
+        (lambda: Level(data=NStep(steps=5), critic=MartingaleValue()), "learns from single steps"),
+        (lambda: Level(critic=MartingaleValue(), memory=GRU()), "leave out memory"),
         (lambda: TrainingPhase(iterations=1), "collects or updates"),
         (lambda: TrainingPhase(iterations=1, updates=1, learning=()), "at least 1 item"),
         (lambda: TrainingPhase(iterations=1, updates=1, reptile=Reptile(), demonstrated=0.1), "leave out demonstrated"),

@@ -108,10 +108,11 @@ def test_n_steps_stop_at_the_end_which_has_a_value_only_if_truncated() -> None:
     assert scaled["reward_B"] == [9 + 0.5 * 19, 19 + 0.5 * 29, 29 + 0.5 * 39, 39]
 
 
-def test_after_a_truncation_returns_repeat_the_least_reward_of_the_episode() -> None:
+def test_after_a_truncation_returns_repeat_the_least_reward_of_the_episode_where_it_is_a_cost() -> None:
     np.testing.assert_allclose(stored(3, terminated=True).returns(0.5), [1 + 1 + 0.75, 2 + 1.5, 3, 0])
-    tail = 1 / (1 - 0.5)
-    np.testing.assert_allclose(stored(3).returns(0.5), [1 + 4 / 2, 2 + 4 / 2, 3 + tail / 2, 0])
+    tail = -3 / (1 - 0.5)
+    np.testing.assert_allclose(stored(3).returns(0.5, shift=-4.0)[:3], [-3 - 4 / 2, -2 - 4 / 2, -1 + tail / 2])
+    np.testing.assert_allclose(stored(3).returns(0.5), [1 + 1 + 0.75, 2 + 1.5, 3, 0], err_msg="it may end then")
     failed = ControlEpisode(np.zeros((6, 2)), np.zeros((5, 1)), np.zeros(5), False)
     store = TransitionStore.of([failed])
     np.testing.assert_allclose(store.returns(0.99, shift=-1.0)[:5], -100, rtol=1e-5)

@@ -134,6 +134,14 @@ def test_stitch_walks_end_four_cells_away() -> None:
     assert (layout.distance[layout.cell_of(ends[:, 1]), layout.cell_of(ends[:, 0])] == 4).mean() > 0.9
 
 
+def test_no_stitch_walk_has_a_goal_of_the_demonstrations() -> None:
+    layout = maze("umaze")
+    episodes = PointMaze(maze="umaze", walks="stitch", episodes=40, length=80, noise=0.0, demonstrations=5).dataset(0)
+    tested = {layout.number[goal] for _, goal in TASKS["umaze"]}
+    ends = layout.cell_of(np.stack([e.observation[-1, :2] for e in episodes]))
+    assert np.isin(ends, list(tested)).mean() < 0.1  # a walk may be cut on its way
+
+
 def test_practice_is_any_two_cells_or_the_test_tasks_in_turn() -> None:
     cells = {pair: k for k, pair in enumerate(TASKS["umaze"])}
 

@@ -107,6 +107,7 @@ def test_sets_are_those_of_the_stages_of_a_training(tmp_path: Path) -> None:
         ({"agent": {"policy_lr": 1e-12}, "phases": (TrainingPhase(iterations=2, episodes=1),)}, RunError, "not better"),
         ({"evaluation": {"every": 6}}, RunError, "no evaluation of push stands between"),
         ({"phases": (TrainingPhase(iterations=1, updates=1),)}, ConfigError, "has a phase that collects no episodes"),
+        ({"tasks": PointMaze(episodes=2, length=5)}, ConfigError, "learns from offline data too"),
     ],
 )
 def test_what_gives_no_stages_is_refused(changes: Any, error: type[Exception], message: str, tmp_path: Path) -> None:

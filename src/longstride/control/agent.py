@@ -121,6 +121,8 @@ class Level(Component):
                 f"extraction {name} needs advantages of what the policy has just done, which {other[0]} does not learn "
                 f"from alone: critic must be {' or '.join(of.reference() for of in known)}"
             )
+        if self.memory is not None and (plainly := [c.type_name() for c, _ in critics.values() if c.reads_store]):
+            raise ValueError(f"{plainly[0]} reads the states of the data as they are: leave out memory")
         if self.rows is not None and (self.memory is not None or not isinstance(self.data.goals, Given | None)):
             raise ValueError(
                 "weights of rows go by the rewards of single steps of the data: leave out memory, and data.goals must "
@@ -139,6 +141,8 @@ class Level(Component):
                     "what learns on-policy learns from single steps as they were taken: leave out "
                     + " and ".join(what for what, is_set in wrong.items() if is_set)
                 )
+        if several := [c.type_name() for c, data in critics.values() if c.single_steps and data.steps > 1]:
+            raise ValueError(f"{several[0]} learns from single steps: data.steps must be 1")
         solved = [c.type_name() for c, _ in critics.values() if c.solved]
         if solved and (self.memory is not None or self.rows is not None or self.codes is not None):
             raise ValueError(f"{solved[0]} is computed from all steps as they are: leave out memory, rows and codes")

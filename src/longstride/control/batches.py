@@ -21,6 +21,8 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
 
 Discount = Annotated[float, Field(gt=0, lt=1)]
+DiscountOrNone = Annotated[float, Field(gt=0, le=1)]
+"""1: nothing is discounted."""
 
 
 class Batch(NamedTuple):
@@ -117,8 +119,8 @@ class NStep(Component):
     """The first action; all n actions as one; or the goal columns of the state that they led to."""
     steps: Count = 1
     """n."""
-    discount: Discount = 0.99
-    """gamma, per environment step."""
+    discount: DiscountOrNone = 0.99
+    """gamma, per environment step; 1 where `finite`."""
     discount_per: Literal["transition"] | None = None
     """`transition`: gamma counts once for the n steps, as if they were an option (OTA, arXiv 2505.12737), and reaching
     a relabelled goal within them earns 1. None: per step."""
@@ -139,6 +141,8 @@ class NStep(Component):
             raise ValueError("discount_per=transition goes with relabelled goals, not with rewards of the data")
         if self.finite and not isinstance(self.goals, Given | None):
             raise ValueError("finite goes with rewards of the data: relabelled tasks end at their goals alone")
+        if self.discount == 1 and not self.finite:
+            raise ValueError("a discount of 1 needs finite=true: without an end sums of rewards have no bound")
         return self
 
     @property

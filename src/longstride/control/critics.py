@@ -80,6 +80,10 @@ class ControlCritic(Component):
     values_entropy: ClassVar[bool] = False
     """Whether its targets have the entropy of later actions where the policy's extraction is `soft`. A class says so
     for itself."""
+    reads_store: ClassVar[bool] = False
+    """Whether `returns` reads the states of the data, which have no memory."""
+    single_steps: ClassVar[bool] = False
+    """Whether it learns from transitions of one step alone."""
     solved: ClassVar[bool] = False
     """Whether it is computed from all data at once (`fit`), before the updates of an iteration, and not trained."""
 

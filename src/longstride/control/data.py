@@ -185,17 +185,18 @@ class TransitionStore:
     def returns(self, discount: float, scale: float = 1.0, shift: float = 0.0) -> np.ndarray:
         """[R] discounted return to go of each step, with rewards `scale * r + shift`.
 
-        After a truncation the least reward of the episode repeats forever: who reads returns takes them for what can be
-        had at least. Where every step of a task costs the same until it is solved, the return of a failure is
-        r / (1 - discount) (Cal-QL's rule for sparse rewards, arXiv 2303.05479). Released code does so only where all
-        rewards of an episode are equal, and adds nothing after other truncations; `NStep.finite` never adds anything.
+        After a truncation the least reward of the episode repeats forever where it is a cost; where it is none, nothing
+        more is earned, for the task may end then: who reads returns takes them for what can be had at least. Where all
+        steps of a task cost the same until it is solved, the return of a failure is r / (1 - discount) (Cal-QL's rule
+        for sparse rewards, arXiv 2303.05479). Released code does so only where all rewards of an episode are equal, and
+        adds nothing after other truncations; `NStep.finite` never adds anything.
         """
         key = (discount, scale, shift)
         if key not in self._returns:
             reward = scale * self.reward.astype(float) + shift
             to_go, length_E = np.zeros(self.rows), np.diff(self.last, prepend=-1) - 1
             least_E = np.minimum.reduceat(reward, np.stack((self.first, self.last), 1).ravel())[::2]
-            later_E = np.where(self.terminated, 0.0, least_E / (1 - discount))
+            later_E = np.where(self.terminated, 0.0, np.minimum(least_E, 0.0) / (1 - discount))
             for back in range(1, int(length_E.max(initial=0)) + 1):
                 here_E = length_E >= back
                 row = self.last[here_E] - back

@@ -69,6 +69,8 @@ class Extraction(Component):
     """Whether all actions are compared, so that the policy must have discrete ones."""
     needs_real: ClassVar[bool] = False
     """Whether the policy must have real-valued actions."""
+    boxes: ClassVar[bool] = False
+    """Whether actions are kept between -1 and 1, whatever the policy says."""
     needs_slopes: ClassVar[bool] = False
     """Whether actions follow the slope of the scores, so that the critic must have one."""
     needs_scores: ClassVar[bool] = True
@@ -315,7 +317,7 @@ class AWR(Extraction):
     side_by_side = True
 
     temperature: Positive = 1.0
-    """What advantages are divided by, in units of the value."""
+    """What advantages are divided by, in units of the critic's score: the value, or with a `BCE` head its logit."""
     largest: Positive | None = None
     """What weights are cut to (IQL: 100); None: they are divided by their mean over the batch (AWAC)."""
 

@@ -8,6 +8,7 @@ from the seed.
 """
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import cached_property
@@ -31,7 +32,7 @@ from longstride.control.evaluation import (
 )
 from longstride.control.learner import ControlLearner, act_together, train_together
 from longstride.control.recipe import ControlRecipe, TrainingPhase
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError, LongstrideWarning, RunError
 from longstride.core.implementation import implements
 from longstride.core.seeds import derive
 from longstride.run.checkpoint import Checkpoint
@@ -77,6 +78,7 @@ def _train(runs: Sequence["ControlRun"]) -> None:
             for run in begun:
                 if len(run.offline):
                     run.row("data", **data_row(run.offline, run.recipe.tasks.spec))
+                    run.warn_of_boxed_subgoals()
             _evaluate(begun)
             for run in begun:
                 run.save()
@@ -176,6 +178,19 @@ class ControlRun(RunFiles):
         """The offline data, which is made when it is first read."""
         tasks = self.recipe.tasks
         return _stored(tasks.dataset(derive(self.recipe.seed, "dataset")), tasks.spec)
+
+    def warn_of_boxed_subgoals(self) -> None:
+        """Warns where a policy is to propose places of the data that it cannot name."""
+        reach = np.abs(self.offline.observation[:, list(self.recipe.tasks.spec.goal)]).max(initial=0)
+        for level in self.recipe.agent.levels if reach > 1 else ():
+            if level.data.action == "subgoal" and (level.policy.boxed or level.extraction.boxes):
+                boxed = level.policy.type_name() if level.policy.boxed else level.extraction.type_name()
+                warnings.warn(
+                    f"subgoals are places of the data, whose coordinates reach {reach:.3g}, and those that {boxed} "
+                    "proposes lie between -1 and 1: scale the observations, or take flow_policy",
+                    LongstrideWarning,
+                    stacklevel=2,
+                )
 
     @cached_property
     def demonstrated(self) -> TransitionStore:

@@ -71,6 +71,11 @@ def make_data(
         raise ConfigError(
             f"{recipe.name} has a phase that collects no episodes; data are made by a recipe that is online"
         )
+    if recipe.tasks.dataset(derive(recipe.seed, "dataset")):
+        raise ConfigError(
+            f"{recipe.name} learns from offline data too, so its stages would not be those of an agent that practises; "
+            "take a recipe without them, such as sac or td3"
+        )
     if recipe.agent.on_policy:
         raise ConfigError(f"{recipe.name} learns on-policy and keeps no earlier episodes; take sac or td3")
     if (folder / CARD).exists():

@@ -274,7 +274,7 @@ class Networks:
                 for name, critic, nets in net.critics
                 if not critic.solved and (learning is None or name in learning)
             }
-            metrics |= self._step("critic", losses)
+            metrics |= self._step("critic", losses) if losses else {}
             for net in self.levels:
                 for name, critic, nets in net.critics:
                     if learning is None or name in learning:

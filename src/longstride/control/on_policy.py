@@ -43,6 +43,8 @@ class LambdaReturns(ControlCritic):
 
     scores = False
     on_policy = True
+    reads_store = True
+    single_steps = True
     side_by_side = True
 
     trunk: Trunk = Trunk()

@@ -50,6 +50,8 @@ class ControlPolicy(Component):
 
     discrete: ClassVar[bool] = False
     """Whether its actions are discrete."""
+    boxed: ClassVar[bool] = True
+    """Whether its actions lie between -1 and 1."""
     side_by_side: ClassVar[bool] = False
     """Whether it knows an axis of runs before B (see `Batch`). A class says so for itself: what inherits from it may
     compute otherwise."""
@@ -236,6 +238,7 @@ class FlowPolicy(NetworkPolicy):
     """A flow from noise to actions, trained by flow matching on straight lines and integrated by Euler's method
     (as in SHARSA, arXiv 2506.04168)."""
 
+    boxed = False
     side_by_side = True
 
     steps: Count = 10

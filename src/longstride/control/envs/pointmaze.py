@@ -176,7 +176,7 @@ class PointMaze(ControlTasks):
         cells = layout.corner if self.walks == "navigate" else np.arange(len(layout.centre))
         if self.demonstrations:
             cells = np.setdiff1d(cells, [layout.number[goal] for _, goal in TASKS[self.maze]])
-        draw = _nearby(layout) if self.walks == "stitch" else _uniform(layout, cells)
+        draw = _nearby(layout, cells) if self.walks == "stitch" else _uniform(layout, cells)
         env = self.world(layout, draw, self.episodes, self.length, ends=self.walks == "reach")
         actor_seed = derive(seed, "walks")
         if self.walks == "explore":
@@ -238,9 +238,10 @@ def _uniform(layout: Maze, goals: np.ndarray) -> Draw:
     return draw
 
 
-def _nearby(layout: Maze) -> Draw:
-    """Any cell as start, and as goal a cell that is `NEARBY` steps away, or as far as there are any."""
-    from_C = [np.flatnonzero(row == min(NEARBY, row.max())) for row in layout.distance]
+def _nearby(layout: Maze, cells: np.ndarray) -> Draw:
+    """Any cell as start, and as goal one of `cells` that is `NEARBY` steps away, or as nearly so as there are any."""
+    off_CC = np.abs(layout.distance[:, cells] - NEARBY)
+    from_C = [cells[off == off.min()] for off in off_CC]
 
     def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
         start_B = rng.integers(len(layout.centre), size=count)

@@ -1,7 +1,7 @@
 """BRC where tasks differ in the size of their rewards, which is the dose; and the claim.
 
 Three pendulums are learned at once by one agent, from as many steps and updates. The other arm is the same actor-critic with
-the same layers under the squared error: it is told the task by a row of zeros with a one, and takes rewards as they are.
+the same layers under the squared error, which takes rewards as they are. Both are told the task by a row of zeros with a one.
 Where all rewards are of one size, its learning rate can be chosen for that size.
 """
 
@@ -24,8 +24,9 @@ def _apart(recipe: ControlRecipe, factor: float) -> ControlRecipe:
 
 
 _brc = BRC.replace(name="brc/scales", phases=({"iterations": 15, "episodes": 6, "utd": 0.25},), evaluation={"every": 5})
-(_level,) = _brc.agent.levels
+(_level,) = (each.replace(critic=CRITIC.replace(embedding=None)) for each in _brc.agent.levels)
 _plain = _level.replace(data=pendulum.DATA, critic=TDCritic(trunk=CRITIC.trunk, tau=CRITIC.tau, reduction="mean"))
+_brc = _brc.replace(agent=_brc.agent.replace(levels=(_level,)))
 _arms = {"brc": _brc, "squared": _brc.replace(agent=_brc.agent.replace(levels=(_plain,)))}
 
 RECIPE = _apart(_brc, _SPREAD["hundred"])

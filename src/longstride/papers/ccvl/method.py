@@ -73,6 +73,7 @@ class ConfidenceQ(DQN):
 
     scores = False
     side_by_side = False
+    reads_store = True
 
     gap: Weight = 1.0
     """alpha, the factor of the bound."""

@@ -58,7 +58,7 @@ class NoiseNets(QNets):
 
     def choice_score(self, state_BS: Tensor, choice_BA: Tensor) -> Tensor:
         """[B] scores of chosen noise, with gradient in it alone."""
-        return reduce_ensemble(self.of_noise.score(state_BS, choice_BA), self.config.reduction)
+        return reduce_ensemble(self.of_noise.score(state_BS, choice_BA), self.config.followed or self.config.reduction)
 
 
 class NoiseAliased(TDCritic):

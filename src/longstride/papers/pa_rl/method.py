@@ -77,6 +77,7 @@ class Optimised(Extraction):
 
     needs_real = True
     needs_slopes = True
+    boxes = True
     side_by_side = True
 
     search: ActionSearch = ActionSearch()

@@ -17,7 +17,8 @@ ResNets. Each is put on CQL with discrete actions, where the gap is exact,
 | networks | ResNet-101 with group normalisation and learned spatial embeddings | up to 80M parameters | no images: two layers, 64 wide |
 | policy | the best action | greedy | the same |
 
-Deviations: no games, and no ResNet, which is about images. `scaled_ql/recorded` takes discrete data of your own; several
+Deviations: no games, and no ResNet, which is about images. Features that are divided by their length are a hidden layer more
+(`UnitFeatures`), which plain ones lack, so in the claim the sides differ in depth too. `scaled_ql/recorded` takes discrete data of your own; several
 environments, each with its data, are one with `Several`. Target and gap are held to numbers by hand.
 """
 

@@ -1,8 +1,10 @@
 """Offline Q-learning with distributions and features of one length (`Scaled`)."""
 
 import math
+from typing import Self
 
 import torch
+from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -45,6 +47,14 @@ class Scaled(DQN):
     """Factor of the gap."""
     unit: bool = True
     """Whether the features before the last layer are divided by their length; they are then one more hidden layer."""
+
+    @model_validator(mode="after")
+    def _one_distribution(self) -> Self:
+        if isinstance(self.head, Atoms) and self.ensemble > 1 and self.reduction != "mean":
+            raise ValueError(
+                f"the target of several distributions is their mean, and reduction is {self.reduction}: set reduction=mean"
+            )
+        return self
 
     def make_q(self, state: int, action: int, generator: torch.Generator) -> DiscreteQ:
         outputs = action * self.head.outputs

@@ -87,4 +87,5 @@ CLAIM = Claim(
 
 FINDING = """Open: the wide network gains by 0.18 [0.14, 0.23], in 79 % of 24 worlds by the margin (0.47 and 0.30 of the goals), but that it gains
 more than a narrow one is not decided (+0.05 [-0.02, 0.12]; 0.13, 0.07 and 0.18 by width). At the paper's weight of the gap alone, 0.05, the
-squared error learned nothing at any step, and the same difference was 0.31: most of that was the weight."""
+squared error learned nothing at any step, and the same difference was 0.31: most of that was the weight. The scaled side has a layer
+more, which widens with the dose: a part of the difference may be depth."""

@@ -16,7 +16,7 @@ class ReRanked(BestOfN):
     samples: Count = 10
     """K."""
     beta: Positive = 0.1
-    """Temperature, in units of the value; towards 0 the best is taken."""
+    """Temperature, in units of the critic's score: the value, or with a `BCE` head its logit; towards 0 the best is taken."""
 
     def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         assert critic is not None

@@ -71,7 +71,8 @@ def test_an_iteration_that_had_nothing_to_imitate_has_no_loss_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SolverDemonstrations, "samples", lambda *_: [])
-    run = ls.train("grpo", tmp_path / "run", ls.Silent(), imitation=Imitation(episodes=4), **FEW)
+    with pytest.warns(ls.LongstrideWarning, match="there was nothing to imitate"):
+        run = ls.train("grpo", tmp_path / "run", ls.Silent(), imitation=Imitation(episodes=4), **FEW)
     (row,) = run.metrics.where(kind="train")
     assert "loss" in row and "imitation_loss" not in row
 

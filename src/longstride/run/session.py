@@ -7,6 +7,7 @@ depends on the recipe, the policy after i - 1 and what was collected so far, and
 import copy
 import random
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,7 +21,7 @@ from torch import Tensor
 from longstride.core.budget import Budget
 from longstride.core.component import Component, parts_of
 from longstride.core.content import placed
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError, LongstrideWarning, RunError
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
 from longstride.core.trajectory import LOGPROB_DIGITS, EpisodeRecord, Trajectory
@@ -376,6 +377,12 @@ class Session:
         policy = replace(self.policy, model=self.learner.full_model())
         found = self._demonstrated(imitation, policy, stream(seed, "imitation", i))
         if not found:
+            warnings.warn(
+                "there was nothing to imitate: no demonstration came, or none passed the filters of "
+                "imitation.demonstrations, whose numbers may be those of another model",
+                LongstrideWarning,
+                stacklevel=2,
+            )
             return {}
         samples = [replace(s, streams={ADVANTAGES: [imitation.weight * a for a in s.advantages]}) for s in found]
         self.learner.loss = IMITATION

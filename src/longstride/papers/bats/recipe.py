@@ -1,7 +1,7 @@
 """BATS on the embedded sites: the recipe and its claim."""
 
 from longstride.claims.claim import Claim
-from longstride.curriculum import Fixed, PerDifficulty
+from longstride.curriculum.schedules import StepList
 from longstride.methods import PPO, GroupRelative
 from longstride.rollout.context import BudgetInView, FullHistory
 from longstride.setups import sites
@@ -9,7 +9,8 @@ from longstride.setups.sites import SHEET
 from longstride.stats import Ordering
 from longstride.strategies import Direct
 
-LIMITS = PerDifficulty(easy=Fixed(limit=6), medium=Fixed(limit=12), hard=Fixed(limit=24))
+LIMITS = StepList(steps=tuple((i, (24, 12, 6)[i % 3]) for i in range(1, 13)))
+"""Another one every iteration, for tasks of all kinds: it says how scarce turns are, and nothing of the task."""
 
 RECIPE = sites.recipe(
     "bats",

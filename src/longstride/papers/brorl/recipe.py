@@ -25,12 +25,17 @@ BASE = puzzles.recipe(
 
 RECIPE = broadened(BASE, BROAD)
 
-_arm = BASE.replace(iterations=64, evaluation={"every": 64, "tasks": 600})
+_arm = BASE.replace(iterations=24, evaluation={"every": 24, "tasks": 600})
 
 
 def _broad(rollouts: int) -> Recipe:
-    """An arm whose rate is tuned as that of all others is."""
-    return broadened(_arm, rollouts).replace(learner={"lr": _arm.learner.lr})
+    """An arm of as many iterations of as many steps, with more rollouts of each prompt."""
+    factor = rollouts // NARROW
+    return _arm.replace(
+        group_size=rollouts,
+        episodes_per_iteration=factor * _arm.episodes_per_iteration,
+        learner={"batch_samples": factor * _arm.learner.batch_samples},
+    )
 
 
 _distinct = {"credit": DistinctMass(), "loss": Reinforce(aggregation=Constant(length=puzzles.TOKENS, per="episode"))}
@@ -38,20 +43,20 @@ _distinct = {"credit": DistinctMass(), "loss": Reinforce(aggregation=Constant(le
 CLAIM = Claim(
     name="brorl",
     paper="arXiv 2510.01180, sections 3 and 4",
-    statement="For as many rollouts in all, 512 of a prompt end with more success than 16, each at its own best rate.",
+    statement="For as many updates of eight prompts each, 128 rollouts of a prompt end with more success than 16, each at its own "
+    "best rate, and the more rollouts, the more.",
     recipe=_arm,
     arms={
-        **{f"rollouts_{n}": _broad(n) for n in (64, 128, BROAD)},
-        f"rollouts_{NARROW}": _arm,
-        f"distinct_{BROAD}": _broad(BROAD).replace(**_distinct),
+        **{f"rollouts_{n}": _broad(n) for n in (NARROW, 32, 64, 128)},
+        "distinct_128": _broad(128).replace(**_distinct),
         f"distinct_{NARROW}": _arm.replace(**_distinct),
     },
-    expected=Ordering(relations=("rollouts_512 > rollouts_16 by 0.02",)),
+    expected=Ordering(relations=("rollouts_128 > rollouts_16 by 0.02",)),
     # the broader, the better
-    dose=tuple(f"rollouts_{n} > rollouts_16" for n in (64, 128, BROAD)),
-    reported=Ordering(relations=("distinct_512 > distinct_16",)),
+    dose=tuple(f"rollouts_{n} > rollouts_16" for n in (32, 64, 128)),
+    reported=Ordering(relations=("distinct_128 > distinct_16",)),
     seeds=tuple(range(1200, 1212)),
     tuning_seeds=(920, 921),
     grid={"learner.lr": (1e-4, 3.5e-4, 1e-3, 3e-3, 1e-2)},
-    cost="env_steps",
+    cost="iterations",
 )

@@ -50,11 +50,12 @@ CLAIM = Claim(
     arms={
         "right": RECIPE,
         **{f"wrong_{n}": arm for n, arm in _wrong.items()},
-        "filler": RECIPE.replace(**primed(thought="filler")),
+        # six attempts, for it stops at its success: as many words as the wrong ones of four
+        "filler": RECIPE.replace(**primed(thought="filler", attempts=6)),
         "empty": RECIPE.replace(**primed(thought="empty")),
     },
     expected=Ordering(relations=("wrong_4 > wrong_1 by 0.05", "wrong_4 > filler by 0.05", "wrong_4 > empty by 0.05")),
-    dose=tuple(f"wrong_{n} > filler" for n in _wrong),
+    dose=tuple(f"wrong_{n} > empty" for n in _wrong),
     reported=Ordering(relations=("right > wrong_4", "right > filler in said_again")),
     seeds=tuple(range(1040, 1052)),
     tuning_seeds=(940, 941),

@@ -4,7 +4,6 @@ from longstride.claims.claim import Claim
 from longstride.methods import PPO, Constant, GroupRelative
 from longstride.papers.echo.method import EchoPPO, WithObservations
 from longstride.setups import sites
-from longstride.setups.sites import SHEET
 from longstride.stats import Ordering
 
 RECIPE = sites.recipe(
@@ -24,6 +23,9 @@ GRPO = {
     "learner": {"batch_samples": 384},
 }
 
+_LESS = {"tenth": 0.005, "half": 0.025}
+"""Weights of an observation, of the 0.05 that the recipe has."""
+
 CLAIM = Claim(
     name="echo",
     paper="arXiv 2605.24517, abstract",
@@ -32,12 +34,11 @@ CLAIM = Claim(
     arms={
         "echo": ARM,
         "grpo": ARM.replace(**GRPO),
-        "sheet_echo": ARM.replace(tasks=SHEET),
-        "sheet_grpo": ARM.replace(tasks=SHEET, **GRPO),
+        **{f"echo_{of}": ARM.replace(credit={"weight": weight}) for of, weight in _LESS.items()},
     },
     expected=Ordering(relations=("echo > grpo by 0.03",)),
-    # everything is on the first page of a sheet: there is nothing to predict that an answer depends on
-    control=Ordering(relations=("sheet_echo > sheet_grpo by 0.03",)),
+    # the less observations weigh, the nearer it is to GRPO
+    dose=(*(f"echo_{of} > grpo" for of in _LESS), "echo > grpo"),
     seeds=tuple(range(300, 308)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (5e-5, 1e-4, 3e-4, 6e-4, 1.2e-3)},

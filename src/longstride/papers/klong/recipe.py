@@ -4,7 +4,6 @@ from longstride.claims.claim import Claim
 from longstride.curriculum.schedules import StepList
 from longstride.methods import PPO, GroupRelative
 from longstride.papers.klong.method import OverlappingPieces
-from longstride.rollout.context import LatestObservation
 from longstride.setups import sites
 from longstride.setups.sites import LONG, MEDIUM, SHEET, SHORT
 from longstride.stats import Ordering
@@ -22,21 +21,25 @@ RECIPE = sites.recipe(
 ARM = sites.arm(RECIPE, iterations=9, every=3).replace(
     budget={"turns": StepList(steps=((3, SHORT), (6, MEDIUM), (7, LONG)))}
 )
-_newest, _sheet = {"context": LatestObservation()}, {"tasks": SHEET}
+_MOST = 160
+"""Tokens of a prompt; half of all episodes take more."""
+_pieces, _newest = ({"context": OverlappingPieces(most=_MOST, **kept)} for kept in ({}, {"early": 0, "overlap": 0}))
+_sheet = {"tasks": SHEET}
 
 CLAIM = Claim(
     name="klong",
     paper="arXiv 2602.17547, abstract",
-    statement="By equal environment steps and with prompts of 512 tokens, a policy that reads overlapping pieces of its episode has more "
-    "success than one that reads the newest page alone.",
-    recipe=ARM,
+    statement="By equal environment steps and with prompts of 160 tokens, reinforcement learning adds more success to a policy that "
+    "reads pieces of its episode which overlap than to one whose pieces do not.",
+    recipe=ARM.replace(**_pieces),
     arms={
-        "pieces": ARM,
+        "pieces": ARM.replace(**_pieces),
         "newest": ARM.replace(**_newest),
-        "at_once": ARM.replace(budget={"turns": LONG}),
-        "sheet_pieces": ARM.replace(**_sheet),
-        "sheet_newest": ARM.replace(**_sheet, **_newest),
+        "at_once": ARM.replace(**_pieces, budget={"turns": LONG}),
+        "sheet_pieces": ARM.replace(**_pieces, **_sheet),
+        "sheet_newest": ARM.replace(**_newest, **_sheet),
     },
+    measure="gained_success",
     expected=Ordering(relations=("pieces > newest by 0.03",)),
     # everything is on the first page of a sheet: there is nothing to remember
     control=Ordering(relations=("sheet_pieces > sheet_newest by 0.03",)),
@@ -47,4 +50,5 @@ CLAIM = Claim(
     tuning={"iterations": 4, "evaluation.every": 4},
     cost="env_steps",
     equal_cost=True,
+    scale=(-1.0, 1.0),
 )

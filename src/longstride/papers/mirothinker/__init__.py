@@ -14,10 +14,10 @@ up to 600, and reinforcement learning is what makes the policy use them.
 | update | `PPO`, no KL | GRPO, asynchronous and partial rollouts | clip 0.2, synchronous |
 | test | `Direct(turns=n)` | 256k tokens, up to 600 calls | 6, 12 and 24 turns |
 
-Deviations: a model of half a million parameters on embedded sites; the shipped start was made with one page in view, not
-five. The preference stage is left out. No episode of seeds 0 and 1 took more than 12 turns, before or after training, so
-the claim compares with 6. In an earlier form of it, over five seeds, the turns were
-worth 0.022 before training and 0.028 after it: that they pay is shown, that training makes the policy use them is not.
+Deviations: a model of half a million parameters on embedded sites, whose start was made with all pages in view, not five.
+The preference stage is left out. In an earlier form of the claim, over five seeds, from a start that took no more than 12
+turns, the turns were worth 0.022 before training and 0.028 after it: that they pay is shown, that training makes the policy
+use them is not. Now it begins with one that wanders, and has not been run.
 """
 
 from longstride.papers.card import Paper

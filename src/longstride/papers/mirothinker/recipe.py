@@ -12,7 +12,7 @@ RECIPE = sites.recipe(
     "mirothinker",
     iterations=12,
     group_size=8,
-    model="base-keep-last",
+    model="base-wander",
     context=RecentObservations(keep=5),
     reward=Formatted(),
     credit=GroupRelative(),

@@ -31,7 +31,7 @@ _arm = RECIPE.replace(
     group_size=8,
     learner={"batch_samples": 32},
     tasks=ModularChain(),
-    evaluation={"tasks": 90},
+    evaluation={"tasks": 150},
 )
 ARM = Extrapolation(
     name="scalerl/forecast",
@@ -42,6 +42,7 @@ ARM = Extrapolation(
         "early_sigmoid": Reading(law=Sigmoid(), until=0.25),
         "early_power": Reading(law=Power(), until=0.25),
     },
+    seeds=4,
 )
 
 CLAIM = Claim(
@@ -52,9 +53,9 @@ CLAIM = Claim(
     recipe=ARM,
     arms={"run": ARM},
     measure="closer",
-    expected=Ordering(relations=("run > run@power by 0.01",)),
+    expected=Ordering(relations=("run > run@power by 0.02",)),
     # before the midpoint nothing shows that the curve will bend
-    control=Ordering(relations=("run@early_sigmoid > run@early_power by 0.01",)),
+    control=Ordering(relations=("run@early_sigmoid > run@early_power by 0.02",)),
     reported=Ordering(relations=("run > run@power in within",)),
     seeds=tuple(range(400, 410)),
     tuning_seeds=(930, 931),

@@ -48,7 +48,7 @@ _blind = {"context": LatestObservation()}
 CLAIM = Claim(
     name="score",
     paper="arXiv 2409.12917, abstract",
-    statement="By equal environment steps, second attempts gain more on first ones in two stages with the bonus than without the bonus, and than where "
+    statement="By equal environment steps, second attempts gain more on first ones in two stages with the bonus than where "
     "both attempts are credited with their own reward from the beginning.",
     recipe=ARM,
     arms={

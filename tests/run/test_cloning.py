@@ -8,6 +8,7 @@ from helpers import rows_of, weights_hash
 
 import longstride as ls
 from longstride.cli.main import main
+from longstride.core.errors import LongstrideWarning
 from longstride.methods import PPO
 from longstride.papers import load
 from longstride.report.live import Live
@@ -71,7 +72,7 @@ def test_an_iteration_that_had_nothing_to_imitate_has_no_loss_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SolverDemonstrations, "samples", lambda *_: [])
-    with pytest.warns(ls.LongstrideWarning, match="there was nothing to imitate"):
+    with pytest.warns(LongstrideWarning, match="there was nothing to imitate"):
         run = ls.train("grpo", tmp_path / "run", ls.Silent(), imitation=Imitation(episodes=4), **FEW)
     (row,) = run.metrics.where(kind="train")
     assert "loss" in row and "imitation_loss" not in row

@@ -276,9 +276,12 @@ class Networks:
             }
             metrics |= self._step("critic", losses) if losses else {}
             for net in self.levels:
-                for name, critic, nets in net.critics:
-                    if learning is None or name in learning:
-                        critic.after_step(nets)
+                for (
+                    _,
+                    critic,
+                    nets,
+                ) in net.critics:  # of those that rest too, which may share networks with one that learns
+                    critic.after_step(nets)
         if learning is not None and "critic" not in learning:
             return metrics
         losses = {}

@@ -36,17 +36,9 @@ MOST_POINTS = 400
 """A series is thinned evenly to this many points: more cannot be distinguished at the width of a page."""
 BANDS = 3
 """Runs whose intervals are drawn in one figure: of more they cover each other."""
-HUES = (
-    ("green", "circle"),
-    ("blue", "square"),
-    ("vermilion", "triangle"),
-    ("purple", "circle"),
-    ("orange", "square"),
-    ("sky", "triangle"),
-    ("ink", "circle"),
-    ("grey", "square"),
-)
-"""Hue and mark of each series of a figure whose series are not known in advance."""
+_HUES = ("green", "blue", "vermilion", "purple", "orange", "sky", "ink", "grey")
+HUES = tuple(zip(_HUES * 3, ("circle", "square", "triangle") * len(_HUES), strict=True))
+"""Hue and mark of each series of a figure whose series are not known in advance: each pair once."""
 _MARKS = {"easy": ("sky", "circle"), "medium": ("blue", "square"), "hard": ("vermilion", "triangle")}
 _ENDS = (("before training", "orange", "square"), ("after", "blue", "circle"))
 """The two policies that a report compares, as it draws them."""
@@ -214,7 +206,7 @@ def _paths(record: Record) -> list[Figure | None]:
 def _drawn(title: str, row: Row) -> Figure | None:
     found = row.get("paths")
     paths = []
-    for path, (hue, mark) in zip(found if isinstance(found, list) else [], HUES, strict=False):
+    for path, (hue, mark) in zip(found if isinstance(found, list) else [], HUES[: len(_HUES)], strict=False):
         of = path if isinstance(path, Mapping) else {}
         places = of.get("places")
         ways = [_place(place) for place in places] if isinstance(places, list) else []

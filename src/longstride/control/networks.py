@@ -276,11 +276,7 @@ class Networks:
             }
             metrics |= self._step("critic", losses) if losses else {}
             for net in self.levels:
-                for (
-                    _,
-                    critic,
-                    nets,
-                ) in net.critics:  # of those that rest too, which may share networks with one that learns
+                for _, critic, nets in net.critics:  # one that rests may share networks with one that learns
                     critic.after_step(nets)
         if learning is not None and "critic" not in learning:
             return metrics

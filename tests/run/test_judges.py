@@ -13,14 +13,14 @@ from helpers import begin_run, make_task, make_trajectory, make_turn, rows_of
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, Usage
 from longstride.envs.judgements import Judgements
 from longstride.envs.puzzles import ModularChain
 from longstride.envs.questions import YES_NO, Question
 from longstride.models.load import save_policy
 from longstride.papers.grpo.recipe import RECIPE
 from longstride.rewards import Generative, Judge, Reward, ScoredReward
-from longstride.rewards.scorers import Answered, NoVerdict, Reply, RunJudge
+from longstride.rewards.scorers import Answered, NoVerdict, Reply, RunJudge, Score, Scorer, Scoring
 from longstride.rollout.interface import ask_reward
 from longstride.rollout.summary import summarise
 from longstride.run.checkpoint import save_checkpoint
@@ -153,6 +153,27 @@ def test_a_reward_is_the_score_and_keeps_what_the_judge_took() -> None:
     assert verdict.evidence == {"evaluator": "firm"}
     used = summarise([t, t])["judge_usage"]
     assert (used["sampled"], used["read"]) == (20, 28) and "judge_usage" not in summarise([answered()])
+
+
+class Long(Scorer):
+    """The longer, the better; asks nobody."""
+
+    asks = False
+
+    @property
+    def name(self) -> str:
+        return "long"
+
+    def run(self, task: str, answers: Sequence[str]) -> Scoring:
+        yield from ()
+        return [Score(len(answer) / 10, read=3) for answer in answers]
+
+
+def test_who_asks_nobody_needs_no_judge_and_who_asks_does() -> None:
+    verdict = asyncio.run(ask_reward(ScoredReward(scorer=Long()), t := answered(answer="1234567"), {}, 0))
+    assert (verdict.reward, verdict.evidence, t.judge_usage) == (0.7, {"evaluator": "long"}, Usage(0, read=3))
+    with pytest.raises(ValueError, match="generative asks somebody: set reward.judge"):
+        ScoredReward()
 
 
 def test_an_episode_without_an_answer_asks_nobody_and_one_without_a_verdict_fails() -> None:

@@ -27,6 +27,8 @@ STEPS = 50
 class StateScorer(Scorer):
     """Family: the probability of a linear head on the hidden states of a model."""
 
+    asks = False
+
     model: str
     """Whose hidden states are read: a folder, `base`, or a name on the Hugging Face hub."""
 

@@ -5,9 +5,9 @@ What always holds: an answer earns the value that the scorer gives it; one that 
 add it up. A judge says the same of the same answer to the same task.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from longstride.core.errors import JudgeFailure
 from longstride.core.trajectory import Trajectory, Usage
@@ -23,8 +23,8 @@ class ScoredReward(Reward):
     """The value of an answer, between 0 and 1, by a scorer; it counts as done from 0.5 on. An episode without an answer
     earns 0 and asks nobody. `reward.type=scored_reward reward.judge=RUN` takes the judge that a run trained."""
 
-    judge: AnyJudge
-    """Who is asked; a text is a run folder, a model's folder, or a name."""
+    judge: AnyJudge | None = None
+    """Who is asked; a text is a run folder, a model's folder, or a name. Left out where the scorer asks nobody."""
     scorer: Scorer = Generative()
     """What it is asked of the one answer that there is."""
     shown: Literal["answer", "turn"] | None = None
@@ -41,6 +41,14 @@ class ScoredReward(Reward):
             )
         return scorer
 
+    @model_validator(mode="after")
+    def _knows_whom_to_ask(self) -> Self:
+        if self.judge is None and self.scorer.asks:
+            raise ValueError(
+                f"the scorer {self.scorer.type_name()} asks somebody: set reward.judge to a run or a model"
+            )
+        return self
+
     def needs_state(self, trajectory: Trajectory) -> bool:
         return False
 
@@ -48,19 +56,23 @@ class ScoredReward(Reward):
         """Raises: JudgeFailure where the judge gives no verdict."""
         if trajectory.answer is None:
             return Verdict(0.0, False)
-        shown = trajectory.turns[-1].text if (self.shown or self.judge.reads) == "turn" else trajectory.answer
-        scoring, replies = self.scorer.run(trajectory.task.goal, [shown]), list[Answered]()
+        judge = self.judge
+        shown = self.shown or (judge.reads if judge else "answer")
+        said = trajectory.turns[-1].text if shown == "turn" else trajectory.answer
+        scoring, replies = self.scorer.run(trajectory.task.goal, [said]), list[Answered]()
         try:
             questions = next(scoring)
             while True:
-                replies = list(await self.judge.answers(questions, SEED))
+                assert judge is not None  # a scorer that asks has one
+                replies = list(await judge.answers(questions, SEED))
                 questions = scoring.send(replies)
         except StopIteration as end:
             (score,) = end.value
         taken = Usage(len(replies), read=score.read, sampled=score.tokens)
         trajectory.judge_usage = (trajectory.judge_usage or Usage()).plus(taken)
+        who = judge.name if judge else self.scorer.name
         if score.value is None:
             if not replies:
                 raise JudgeFailure(f"the scorer {self.scorer.type_name()} gave the answer no value, and asked nobody")
-            raise JudgeFailure(f"the judge {self.judge.name} gave no verdict: {replies[0]}")
-        return Verdict(score.value, score.value >= 0.5, evidence={"evaluator": self.judge.name})
+            raise JudgeFailure(f"the judge {who} gave no verdict: {replies[0]}")
+        return Verdict(score.value, score.value >= 0.5, evidence={"evaluator": who})

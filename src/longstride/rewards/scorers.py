@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
@@ -142,6 +142,9 @@ class RunJudge(Judge):
 
 class Scorer(Component):
     """Family: says how good the answers to a task are."""
+
+    asks: ClassVar[bool] = True
+    """Whether it asks somebody."""
 
     @property
     @abstractmethod

@@ -223,7 +223,7 @@ def test_a_folder_with_something_in_it_is_refused_and_an_empty_one_taken(
     message = refused(capsys, "train", "tti", "--out", "empty")  # it holds a run now
     assert "empty is not empty" in message and "train --resume empty" in message and "--out" in message
     Path("file").touch()
-    assert "file is a file" in refused(capsys, "train", "tti", "--out", "file")
+    assert "file is a file; choose another place with --out" in refused(capsys, "train", "tti", "--out", "file")
     assert len(trainer.calls) == 1
 
 

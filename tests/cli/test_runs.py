@@ -79,6 +79,35 @@ def test_every_command_takes_a_recipe_with_types_of_a_users_module(
     assert start["measures"] == rows_of(desk / "run", "eval")[0]["measures"]
 
 
+def test_a_run_that_has_the_name_of_a_recipe_is_what_is_evaluated(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "mine.toml", "--out", "tti"]) == 0
+    capsys.readouterr()
+    assert main(["eval", "tti", "--json"]) == 0
+    assert {row["policy"] for row in json.loads(capsys.readouterr().out)["rows"]} == {"agent", "warm_start"}
+
+
+def test_an_evaluation_that_is_kept_is_no_run_that_goes_on(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "mine.toml", "--out", "run"]) == 0
+    assert main(["eval", "run", "--out", "kept"]) == 0
+    before = Path("kept/metrics.jsonl").read_bytes()
+    assert main(["eval", "run", "--out", "kept"]) == 2
+    assert last_line(capsys).endswith("kept is not empty; choose another place with --out")
+    assert main(["train", "--resume", "kept"]) == 2
+    assert "keeps an evaluation" in capsys.readouterr().err and Path("kept/metrics.jsonl").read_bytes() == before
+    assert main(["eval", "run", "--out", "mine.toml/kept"]) == 2
+    assert "mine.toml" in last_line(capsys)
+
+
+def test_a_run_whose_last_row_was_cut_goes_on(desk: Path) -> None:
+    assert main(["train", "mine.toml", "--out", "run"]) == 0
+    rows = Path("run/metrics.jsonl")
+    rows.write_bytes(rows.read_bytes() + b'{"kind": "train", "itera\n')
+    assert main(["train", "--resume", "run", "iterations=2"]) == 0
+    assert [row["iteration"] for row in rows_of(Path("run"), "train")] == [1, 2]
+
+
 def test_a_folder_that_is_no_run_gets_no_report(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("other").mkdir()
     assert main(["view", "other"]) == 2

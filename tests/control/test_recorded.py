@@ -160,8 +160,9 @@ def swollen(path: Path) -> None:
         (npz(d4rl(actions=np.array(["a"] * 5))), "actions holds no numbers but <U1"),
         (
             npz(d4rl(rewards=np.where(at(1, 3), np.nan, 0))),
-            "rewards holds 2 values that are not finite, the first in row 1",
+            "rewards holds 2 values that are not finite as float32, the first in row 1",
         ),
+        (npz(d4rl(rewards=np.where(at(2), 1e300, 0))), "rewards holds 1 values that are not finite as float32"),
         (npz(d4rl(next_observations=np.zeros((5, 2)))), "observations and next_observations are of different sizes"),
         (npz(d4rl(timeouts=np.ones(5))), "has no step whose next observation is known"),
     ],

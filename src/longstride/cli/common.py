@@ -73,9 +73,12 @@ def free_folder(path: Path) -> Path:
         RunError: it is a file, or a folder with something in it.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        from longstride.run.folder import is_evaluation
+
         what = "is not empty" if path.is_dir() else "is a file"
-        hint = f"; go on with it by {resume_command(path)}" if (path / RUN_FILE).exists() else ""
-        raise RunError(f"{path} {what}{hint}; or choose another place with --out")
+        goes_on = (path / RUN_FILE).exists() and not is_evaluation(path)
+        hint = f"go on with it by {resume_command(path)}; or " if goes_on else ""
+        raise RunError(f"{path} {what}; {hint}choose another place with --out")
     return path
 
 

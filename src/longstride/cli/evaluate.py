@@ -345,7 +345,8 @@ def agent_of(target: str, recipe: "Recipe") -> "Policy | ChatAPI":
 
     if not isinstance(recipe.model, str):
         return recipe.model
-    return load(recipe.model if names_experiment(target) else target, recipe.chat, recipe.device)
+    is_run = (Path(target) / RUN_FILE).is_file()  # it may have the name of a recipe
+    return load(target if is_run or not names_experiment(target) else recipe.model, recipe.chat, recipe.device)
 
 
 def _results(
@@ -425,8 +426,11 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
     if not any(_mean(row, "scored_tokens") for row in rows):
         counted = counted[:1]
     lines[0] += [COUNTED[name] for name in counted]
+    returned = any(_mean(row, "return") is not None for row in rows)
+    lines[0] += ["return"] if returned else []
     for row in rows:
         tokens = ["-" if (n := _mean(row, name)) is None else f"{n:.0f}" for name in counted]
+        tokens += ["-" if (n := _mean(row, "return")) is None else f"{n:.4g}"] if returned else []
         s, (low, high) = row["summary"], row["interval"]
         by_part = (f"{s[parted][p]['success']:.2f}" if p in s[parted] else "-" for p in parts)
         invalid = f"{s['invalid']:.2f}" if "invalid" in s else "-"

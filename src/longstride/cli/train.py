@@ -67,8 +67,8 @@ def run(args: argparse.Namespace) -> int:
 
     from longstride.report.html import write_report
     from longstride.report.live import Live
+    from longstride.report.rows import read_record
     from longstride.report.trackers import Tracked
-    from longstride.run.folder import read_rows
     from longstride.run.recipe import Recipe
 
     placement = _placement(args.cluster)
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
         say(f"device: {described(recipe.device)}; weights in {recipe.weights}")
     try:
         with Live(recipe.name, recipe.iterations) as live, Tracked(args.track, recipe, folder, live) as listener:
-            if args.resume and (before := args.resume / "metrics.jsonl").is_file():
-                live.goes_on(read_rows(before))
+            if args.resume and args.resume.is_dir():
+                live.goes_on(read_record(args.resume).rows)
             recipe.train(folder, listener, resume=args.resume is not None, placement=placement)
         report = write_report(folder)
     except KeyboardInterrupt:

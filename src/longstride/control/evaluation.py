@@ -71,10 +71,12 @@ def evaluate_run(
     """
     agent, _ = trained_agent(recipe, folder)
     start = ControlLearner(recipe.agent, recipe.tasks.spec, recipe.seed)
-    return [
-        evaluation_row(recipe, name, evaluate(recipe, learner, watch(name)))
-        for name, learner in (("agent", agent), ("warm_start", start))
-    ]
+    rows = []
+    for name, learner in (("agent", agent), ("warm_start", start)):
+        tested = evaluate(recipe, learner, watch(name))
+        measures = {"success": outcomes_of(tested)} | measures_of(recipe, learner, tested)
+        rows.append(evaluation_row(recipe, name, tested) | {"measures": measures})
+    return rows
 
 
 def trained_agent(recipe: ControlRecipe, folder: Path) -> tuple[ControlLearner, TransitionStore]:

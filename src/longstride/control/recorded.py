@@ -179,10 +179,12 @@ def _checked(found: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray
             raise RunError(
                 f"{name}: {key} has the shape {array.shape}; expected {rows or 'some'} rows, as in terminals"
             )
-        if not (finite := np.isfinite(array)).all():
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(array.astype(np.float32))
+        if not finite.all():
             first = np.argwhere(~finite)[0, 0]
             raise RunError(
-                f"{name}: {key} holds {(~finite).sum()} values that are not finite, the first in row {first}"
+                f"{name}: {key} holds {(~finite).sum()} values that are not finite as float32, the first in row {first}"
             )
         arrays[key] = array.reshape(rows) if flat else array.reshape(rows, -1).astype(np.float32)
     if "next_observations" in arrays and arrays["next_observations"].shape != arrays["observations"].shape:

@@ -65,6 +65,8 @@ def make_folder(path: Path) -> None:
             path.mkdir(exist_ok=True)
         except FileNotFoundError:  # the folder above is there
             raise PermissionError(errno.EPERM, "nothing can be made there", str(path)) from None
+        except FileExistsError:
+            raise NotADirectoryError(errno.ENOTDIR, "it is a file, and a folder is wanted there", str(path)) from None
         flush(path.parent)
 
 

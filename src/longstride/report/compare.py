@@ -153,6 +153,8 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
         script_hash=hash_of(script),
         data=embed({"figures": comparison(records)}),
     )
+    if target.exists() and not target.read_bytes()[:20].lower().startswith(b"<!doctype html"):
+        raise RunError(f"{target} is there already, and is no page; give --html another place")
     make_folder(target.parent)
     target.write_text(page, encoding="utf-8", errors="replace", newline="\n")
     return target

@@ -28,6 +28,7 @@ from longstride.core.sealed import (
     dumps,
     loads,
     place_of,
+    read_object,
     seal,
     seal_lines,
     seal_toml,
@@ -58,6 +59,8 @@ OURS = (FORMAT_FILE, RUN_FILE, "metrics.jsonl", TRAJECTORIES, "trajectories.inde
 """What a run writes before its first row."""
 MIXED = "metrics.mixed.jsonl"
 """What stood in the file of rows where several processes had written it."""
+KEPT = "evaluation"
+"""In `format.json`: whether the folder keeps an evaluation, and no run."""
 LARGEST = 2**53
 """No count of a run is larger, and none is a number that JSON readers take for another one."""
 N = TypeVar("N", int, float)
@@ -330,6 +333,14 @@ class RunFolder(RunFiles):
         return [t for t in self.checkpoint.pending() if self.plays(t.group)] if self.checkpoint else []
 
 
+def is_evaluation(folder: Path) -> bool:
+    """Whether it keeps an evaluation, so that there is nothing to go on with."""
+    try:
+        return bool(read_object(folder / FORMAT_FILE).get(KEPT))
+    except (OSError, DamagedError):
+        return False
+
+
 def keep_evaluation(
     agent: Policy | ChatAPI,
     recipe: Recipe,
@@ -351,6 +362,7 @@ def keep_evaluation(
     """
     model = agent.name if isinstance(agent, Policy) else agent
     run = RunFolder(recipe.replace(model=model), folder, Silent(), resume=False)
+    write_object(folder / FORMAT_FILE, read_object(folder / FORMAT_FILE) | {KEPT: True})
     with run.undone_before_the_start(), run.explains_trouble():
         for policy, strategy, result in results:
             run.iteration = iteration if policy == "agent" else 0
@@ -448,6 +460,10 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
     """Makes the folder this recipe's, or says why it cannot be."""
     if not resume:
         check_free(folder)
+    elif is_evaluation(folder):
+        raise RunError(
+            f"{folder} keeps an evaluation, and there is nothing to go on with; resume the run that it was of"
+        )
     if _begun(folder):
         there, ours = load_run_experiment(folder).identity(), experiment.identity()
         differ = [k for k in ["type", *sorted(there | ours)] if there.get(k) != ours.get(k)]

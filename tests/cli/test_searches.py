@@ -51,7 +51,7 @@ def test_a_run_folder_is_a_guide_whose_model_is_asked(tmp_path: Path):
     (found,) = evaluate.strategies([["beam"]], [[str(tmp_path / "judge"), "votes=3", "reasons=9"]])
     judge = RunJudge(run=str(tmp_path / "judge"))
     assert found == Searched(search=Beam(), guide=Asked(scorer=Generative(votes=3, reasons=9), judge=judge))
-    assert found.name == "beam_16_by_score_guided_by_generative_3_run_judge"
+    assert found.name == "beam_16_by_score_guided_by_generative_3_9_reasons_run_judge"
 
 
 def test_a_judge_over_http_and_a_probe_take_their_settings():

@@ -76,6 +76,11 @@ def test_a_teacher_of_another_architecture_reads_samples_as_it_takes_them(family
         assert values.streams[REFERENCE] == pytest.approx(alone, abs=1e-4)
 
 
+def test_a_sample_without_a_prompt_is_refused() -> None:
+    with pytest.raises(ValueError, match="a sample has no prompt"):
+        learner_of(held()).logprobs([demonstration([], [5, 6, 7])])
+
+
 def test_a_reference_has_its_own_attention_after_it_was_read() -> None:
     reference = make("Qwen2, Qwen2.5")
     usual = reference.config._attn_implementation

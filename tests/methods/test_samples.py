@@ -25,11 +25,6 @@ from longstride.methods.base import ADVANTAGES, BEHAVIOUR
 from longstride.papers.tti.method import TTIReplay
 
 
-def test_a_sample_without_a_prompt_is_refused() -> None:
-    with pytest.raises(ValueError, match="sampled tokens and no prompt"):
-        Sample([], [5], {ADVANTAGES: [1.0]})
-
-
 class Nothing(Credit):
     """Trains nothing."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, Usage
 from longstride.learner import parallel
 from longstride.methods.base import Sample, demonstration
 from longstride.rewards import Reward, Verdict
@@ -46,7 +46,9 @@ def first_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "broadcast", lambda make: [make(), "of the first"][1])
 
 
-def test_each_group_is_compared_by_one_process(first_of_two: None) -> None:
+def test_each_group_is_compared_by_one_process(first_of_two: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    took, of_other = [Usage(1, read=9), None], ("judge", [Usage(1, read=9), None])
+    monkeypatch.setattr(parallel, "unscatter", lambda share: [item for mine in share for item in (mine, of_other)])
     episodes = [
         Trajectory(TASK, n, 0, Budget(turns=1), stop=StopReason.ANSWERED, group=n // 2 * 2, answer="yes")
         for n in range(8)
@@ -56,6 +58,7 @@ def test_each_group_is_compared_by_one_process(first_of_two: None) -> None:
     assert reward.groups == [0, 4]
     assert [t.success for t in episodes] == [True, True, False, False] * 2
     assert [t.evidence.get("failure") for t in episodes] == [None, None, "judge", "judge"] * 2
+    assert [t.judge_usage for t in episodes[2:4]] == took, "what another process paid is known here"
 
 
 def test_a_teacher_plays_a_share_in_each_process(first_of_two: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ a time is that of forward and backward of one optimiser step, without the optimi
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ import torch
 from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import stream
-from longstride.learner.batching import MicroBatch, StreamTable, row_of
+from longstride.learner.batching import StreamTable, row_of
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
+from longstride.learner.likelihood import TokenLikelihood
 from longstride.learner.packing import Row
 from longstride.methods.base import Sample, demonstration
 from longstride.models.tiny import TinyConfig, build_model
@@ -34,12 +35,8 @@ KINDS = {"growing context": False, "rebuilt context": True}
 class RowPerTurn(Learner):
     """A learner that shares nothing between turns: each is a row, with all that stands before it."""
 
-    def accumulate(self, samples: Sequence[Sample]) -> tuple[float, dict[str, float]]:
-        self._samples = samples
-        return super().accumulate(samples)
-
-    def _passes(self, rows: Sequence[Row], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
-        return super()._passes([row_of(self._samples, [n], table) for n in range(len(self._samples))], table)
+    def _rows(self, samples: Sequence[Sample], table: StreamTable, likelihood: TokenLikelihood) -> list[Row]:
+        return [row_of(samples, [n], table) for n in range(len(samples))]
 
 
 def episode(turns: int, rebuilt: bool, rng: random.Random) -> list[Sample]:

@@ -118,7 +118,10 @@ def row_of(samples: Sequence[Sample], chain: Sequence[int], table: StreamTable) 
     for n in chain:
         before, start = len(samples[n].prompt_ids) - 1, table.starts[n]
         said = samples[n].targets or samples[n].sampled_ids
-        for k in np.flatnonzero(table.trained_N[start : table.starts[n + 1]]).tolist():
+        trained = np.flatnonzero(table.trained_N[start : table.starts[n + 1]]).tolist()
+        if trained and before < 0:
+            raise ValueError("a sample has no prompt: what its tokens were sampled after is not known")
+        for k in trained:
             tokens.append(TrainedToken(before + k, said[k], start + k))
     return Row(ids[: max((t.at + 2 for t in tokens), default=0)], tokens)
 

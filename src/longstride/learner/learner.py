@@ -217,12 +217,15 @@ class Learner:
         """How long a row may be that branches; 0 where the model takes none."""
         return self._pass_tokens if likelihood.trees else 0
 
+    def _rows(self, samples: Sequence[Sample], table: StreamTable, likelihood: TokenLikelihood) -> list[Row]:
+        return rows_of(samples, table, self._branch_tokens(likelihood))
+
     def _passes(
         self, samples: Sequence[Sample], table: StreamTable, likelihood: TokenLikelihood
     ) -> Iterator[tuple[MicroBatch, bool]]:
         """This rank's micro-batches, laid out as the model takes them that reads them, and whether each is idle:
         sharded ranks must all compute equally often."""
-        rows, one = rows_of(samples, table, self._branch_tokens(likelihood)), likelihood.packed
+        rows, one = self._rows(samples, table, likelihood), likelihood.packed
         shares = parallel.balance([len(row.ids) for row in rows], parallel.world())
         packed = [packs([rows[k] for k in share], self._pass_tokens, one, likelihood.padded) for share in shares]
         mine = packed[parallel.rank()]

@@ -55,8 +55,6 @@ class Sample:
     read by what follows: labels of a demonstration that others took (DPT, arXiv 2306.14892)."""
 
     def __post_init__(self) -> None:
-        if self.sampled_ids and not self.prompt_ids:
-            raise ValueError("a sample has sampled tokens and no prompt: what they were sampled after is not known")
         if self.targets is not None and len(self.targets) != len(self.sampled_ids):
             raise ValueError(f"{len(self.targets)} targets for {len(self.sampled_ids)} tokens")
         for name in (ADVANTAGES, *self.streams):

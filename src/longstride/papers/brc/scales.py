@@ -1,8 +1,8 @@
 """BRC where tasks differ in the size of their rewards, which is the dose; and the claim.
 
 Three pendulums are learned at once by one agent, from as many steps and updates. The other arm is the same actor-critic with
-the same layers under the squared error, which takes rewards as they are. Both are told the task by a row of zeros with a one.
-Where all rewards are of one size, its learning rate can be chosen for that size.
+the same layers under the squared error, which takes rewards as they are, and is told its task by a row of zeros with a one,
+where BRC learns an embedding of it. Where all rewards are of one size, its learning rate can be chosen for that size.
 """
 
 from longstride.claims.claim import Claim
@@ -24,9 +24,8 @@ def _apart(recipe: ControlRecipe, factor: float) -> ControlRecipe:
 
 
 _brc = BRC.replace(name="brc/scales", phases=({"iterations": 15, "episodes": 6, "utd": 0.25},), evaluation={"every": 5})
-(_level,) = (each.replace(critic=CRITIC.replace(embedding=None)) for each in _brc.agent.levels)
+(_level,) = _brc.agent.levels
 _plain = _level.replace(data=pendulum.DATA, critic=TDCritic(trunk=CRITIC.trunk, tau=CRITIC.tau, reduction="mean"))
-_brc = _brc.replace(agent=_brc.agent.replace(levels=(_level,)))
 _arms = {"brc": _brc, "squared": _brc.replace(agent=_brc.agent.replace(levels=(_plain,)))}
 
 RECIPE = _apart(_brc, _SPREAD["hundred"])
@@ -34,8 +33,8 @@ RECIPE = _apart(_brc, _SPREAD["hundred"])
 CLAIM = Claim(
     name="brc/scales",
     paper="arXiv 2505.23150, abstract and ablations of the loss and the normalisation of rewards",
-    statement="One network for several tasks keeps their poles up for longer if it learns histograms of returns of one size, "
-    "and the more so the more their rewards differ in size.",
+    statement="One network for several tasks keeps their poles up for longer if it learns histograms of returns of one size and "
+    "an embedding of the task, and the more so the more their rewards differ in size.",
     measure="upright",
     recipe=RECIPE,
     arms={f"{of}_{name}": _apart(arm, factor) for of, factor in _SPREAD.items() for name, arm in _arms.items()},

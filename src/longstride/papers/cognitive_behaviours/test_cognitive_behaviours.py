@@ -22,7 +22,7 @@ def test_arms_differ_in_what_the_model_was_shown() -> None:
     assert CLAIM.changes("right") == {}
     assert CLAIM.changes("wrong_4") == {f"{shown}.answers": "wrong"}
     assert {*CLAIM.changes("wrong_1")} == {f"{shown}.answers", f"{shown}.attempts"}
-    assert CLAIM.changes("filler") == {f"{shown}.thought": "filler"}
+    assert CLAIM.changes("filler") == {f"{shown}.thought": "filler", f"{shown}.attempts": 6}
 
 
 def test_an_own_model_of_another_architecture_with_own_tasks_and_traces_by_settings_alone(tmp_path: Path) -> None:

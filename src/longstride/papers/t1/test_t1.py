@@ -218,12 +218,13 @@ def test_a_moving_anchor_is_nearer_to_the_policy_than_a_fixed_one(tmp_path: Path
     assert 0 < moving[1] < fixed[1]
 
 
-def test_arms_of_the_claim_are_equally_long_and_differ_in_how_far_their_anchor_goes() -> None:
+def test_arms_of_the_claim_are_equally_long_and_differ_in_their_anchor_alone() -> None:
     """A control whose arms run shorter than those of the effect is void, whatever comes of it."""
     stages(CLAIM)
-    gone: dict[str, float] = {}
     for name, arm in CLAIM.arms.items():
         assert isinstance(arm, Recipe) and arm.iterations == CLAIM.recipe.iterations and arm.loss.kl is not None
-        gone[name] = 1 - (1 - arm.loss.kl.anchor.step(1)) ** arm.iterations
-    assert gone == pytest.approx({"moving": 0.985, "fixed": 0, "moving_0.99": 0.331, "moving_0.97": 0.704}, abs=1e-3)
-    assert all(set(CLAIM.changes(arm)) <= {"loss.kl.anchor", "loss.kl.anchor.decay"} for arm in CLAIM.arms)
+        gone = 1 - (1 - arm.loss.kl.anchor.step(1)) ** arm.iterations
+        assert gone == pytest.approx(0.92 if name.startswith("moving") else 0, abs=1e-3)
+    for held in ("quarter", "half", "whole"):
+        moving, fixed = CLAIM.arms[f"moving_{held}"], CLAIM.arms[f"fixed_{held}"]
+        assert moving == fixed.replace(loss={"kl": {"anchor": MovingAverage(decay=0.9)}})

@@ -81,8 +81,8 @@ def moved(learning: tuple[str, ...] | None, store: TransitionStore) -> set[str]:
 
 def test_a_phase_moves_what_learns_in_it_and_the_trunk() -> None:
     store = TransitionStore.of(Line().dataset(0))
-    assert moved((VALUE,), store) == {"trunk", "v", "v_target"}
-    assert moved(("critic",), store) == {"trunk", "q", "q_target", "policy"}
+    assert moved((VALUE,), store) == {"trunk", "v", "v_target", "q_target"}, "a target has a trunk of its own"
+    assert moved(("critic",), store) == {"trunk", "q", "q_target", "policy", "v_target"}
     assert moved(None, store) == {"trunk", "q", "q_target", "policy", "v", "v_target"}
 
 

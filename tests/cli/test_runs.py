@@ -88,6 +88,14 @@ def test_a_run_that_has_the_name_of_a_recipe_is_what_is_evaluated(
     assert {row["policy"] for row in json.loads(capsys.readouterr().out)["rows"]} == {"agent", "warm_start"}
 
 
+def test_a_checkpoint_is_evaluated_on_the_tasks_of_its_run(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "mine.toml", "--out", "run"]) == 0
+    capsys.readouterr()
+    assert main(["eval", "run/checkpoints/000001", "--json"]) == 0
+    agent = json.loads(capsys.readouterr().out)["rows"][0]
+    assert agent["measures"]["turns"] == rows_of(desk / "run", "eval")[-1]["measures"]["turns"]
+
+
 def test_an_evaluation_that_is_kept_is_no_run_that_goes_on(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "mine.toml", "--out", "run"]) == 0
     assert main(["eval", "run", "--out", "kept"]) == 0

@@ -102,7 +102,10 @@ class TestReadBack:
             make_trajectory([turn], float(k), ordinal=k, task=make_task(f"t{k}", goal="start 2 ; + 3")) for k in (0, 1)
         ]
         write_episodes(told, tmp_path / "out", "atif", Origin("theirs"))
-        (sample,) = FileSuccesses(path=tmp_path / "out").samples(recipe, chat, 9, random.Random(0))
+        with pytest.warns(ls.LongstrideWarning, match="has 1 episodes to imitate, and 9 were asked for"):
+            (sample,) = FileSuccesses(path=tmp_path / "out").samples(recipe, chat, 9, random.Random(0))
+        with pytest.raises(ls.RunError, match="there is nothing at"):
+            FileSuccesses(path=tmp_path / "none.jsonl").samples(recipe, chat, 9, random.Random(0))
         assert sample.sampled_ids == chat.encode("Action: answer 5") + chat.close and sample.episode == 1
         assert sample.prompt_ids == chat.head("start 2 ; + 3") + chat.observation("", first=True)
 

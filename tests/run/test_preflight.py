@@ -1,6 +1,7 @@
 """What is refused before anything is played, and what a run says of iterations that lead nowhere."""
 
 import warnings
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from silent_world import RECIPE, Tasks
 import longstride as ls
 from longstride.cli.main import main
 from longstride.core.config import dump_toml
+from longstride.methods import Credit, OnPolicy
 from longstride.papers.scaler.method import Controlled
 from longstride.papers.webrl.method import FailedTasks
 
@@ -64,6 +66,17 @@ def test_a_run_that_trains_nothing_says_so_at_once_and_stops(tmp_path: Path) -> 
     run = ls.load_run(tmp_path / "run")
     assert run.metrics.where(kind="train").column("iteration") == [1, 2]
     assert len(run.resume(ls.Silent(), patience=9).metrics.where(kind="train")) == 4
+
+
+class NoNumbers(Credit):
+    def advantages(self, played):
+        return [[nan] * t.length for t in played]
+
+
+def test_a_run_whose_steps_are_all_skipped_trains_nothing_and_says_so(tmp_path: Path) -> None:
+    changes = {"credit": NoNumbers(), "replay": OnPolicy(), "iterations": 1}
+    with pytest.warns(ls.LongstrideWarning, match="nothing was trained: all 1 steps were skipped"):
+        ls.train(RECIPE, tmp_path / "run", ls.Silent(), **changes)
 
 
 class OneLong(Tasks):

@@ -332,8 +332,10 @@ def experiment_of(target: str) -> "Experiment":
     from longstride.papers.naming import find_experiment, names_experiment
     from longstride.run.experiment import load_run_experiment
 
-    if (Path(target) / RUN_FILE).is_file():
-        return load_run_experiment(Path(target))
+    path = Path(target)
+    for run in (path, *([path.parent.parent] if path.parent.name == "checkpoints" else [])):
+        if (run / RUN_FILE).is_file():
+            return load_run_experiment(run)
     return find_experiment(target) if names_experiment(target) else papers.load(MODEL_RECIPES.get(target, "tti"))
 
 

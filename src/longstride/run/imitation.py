@@ -6,6 +6,7 @@ random stream that is given.
 """
 
 import random
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
 from longstride.core.content import by_placeholder, placed
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, LongstrideWarning
 from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, Positive
 from longstride.core.seeds import derive
@@ -184,9 +185,17 @@ class FileSuccesses(Demonstrations):
         found = list(read_episodes(self.path))
         wanted = [f for f in found if (f.trajectory.success if f.judged else self.unjudged) and f.trajectory.turns]
         if not wanted:
-            silent = sum(not f.judged for f in found)
+            silent = 0 if self.unjudged else sum(not f.judged for f in found)
             hint = f"; of {silent} their files do not say it: set demonstrations.unjudged=true" if silent else ""
-            raise ConfigError(f"{self.path}: none of its {len(found)} episodes is said to be a success{hint}")
+            raise ConfigError(
+                f"{self.path}: none of its {len(found)} episodes is said to be a success that has a turn{hint}"
+            )
+        if len(wanted) < episodes:
+            warnings.warn(
+                f"{self.path} has {len(wanted)} episodes to imitate, and {episodes} were asked for: all are taken",
+                LongstrideWarning,
+                stacklevel=2,
+            )
         chosen = sorted(rng.sample(range(len(wanted)), min(episodes, len(wanted))))
         return [sample for k in chosen for sample in self._of(wanted[k], recipe, chat)]
 

@@ -34,6 +34,11 @@ class Patience:
         cause = warn_of_failures(f"iteration {iteration}", trajectories)
         if not cause and self._was_to_train(iteration) and not metrics.get("trained_tokens"):
             cause = _warn(f"iteration {iteration}: nothing was trained: {_why(trajectories, chosen)}")
+        elif not cause and metrics.get("steps") and metrics.get("skipped") == metrics["steps"]:
+            cause = _warn(
+                f"iteration {iteration}: nothing was trained: all {metrics['steps']} steps were skipped, as their loss "
+                "or gradient is no number; look at what rewards and credit give, then at learner.lr"
+            )
         self._causes = [*self._causes, cause] if cause else []
 
     def check(self) -> None:

@@ -95,7 +95,9 @@ def _absolute(command: tuple[str, ...]) -> tuple[str, ...]:
     program = shutil.which(command[0])
     if program is None:
         raise ValueError(f"there is no program {command[0]!r} on this machine; expected a command that starts one")
-    return program, *(str(Path(word).absolute()) if _is_path(word) else word for word in command[1:])
+    return str(Path(program).absolute()), *(
+        str(Path(word).absolute()) if _is_path(word) else word for word in command[1:]
+    )
 
 
 def _is_path(word: str) -> bool:

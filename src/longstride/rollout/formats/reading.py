@@ -55,6 +55,8 @@ def _files(path: Path) -> Iterator[Path]:
         yield from (file for file in inside if file.is_file() and file.resolve().is_relative_to(path.resolve()))
     elif path.is_file() and path.suffix.lower() in ENDS:
         yield path
+    elif not path.exists():
+        raise RunError(f"there is nothing at {path}; expected a folder, or a file that ends in {', '.join(ENDS)}")
     else:
         raise RunError(f"{path} is neither a folder nor a file that ends in {', '.join(ENDS)}")
 

@@ -96,6 +96,19 @@ def test_a_checkpoint_is_evaluated_on_the_tasks_of_its_run(desk: Path, capsys: p
     assert agent["measures"]["turns"] == rows_of(desk / "run", "eval")[-1]["measures"]["turns"]
 
 
+def test_runs_whose_tasks_were_another_file_of_a_module_are_not_paired(
+    desk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for out, more in (("a", ""), ("b", "# another file\n")):
+        (desk / "my_types.py").write_text(MINE + more)
+        monkeypatch.delitem(sys.modules, "my_types", raising=False)
+        assert main(["train", "mine.toml", "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["compare", "a", "b"]) == 0
+    said = capsys.readouterr().out
+    assert "tasks by another file of the module my_types" in said and "module my_types" in said
+
+
 def test_an_evaluation_that_is_kept_is_no_run_that_goes_on(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "mine.toml", "--out", "run"]) == 0
     assert main(["eval", "run", "--out", "kept"]) == 0

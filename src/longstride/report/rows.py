@@ -22,6 +22,8 @@ from longstride.strategies.baselines import BASELINES
 Row = Mapping[str, Any]
 T = TypeVar("T")
 TRAINED = ("warm_start", "agent")
+MODULE = "module "
+"""Before the name of a module of the user's own, in `Record.code`."""
 
 
 def number(row: Any, *path: str) -> float | None:
@@ -139,7 +141,7 @@ class Record:
 
     name: str
     code: dict[str, Any] = field(default_factory=dict)
-    """The version and the commit that wrote it, as far as it says."""
+    """The version and the commit that wrote it, and the files of the user's own modules, as far as it says."""
     recipe_text: str = ""
     recipe: dict[str, Any] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -268,7 +270,10 @@ def read_record(run: Path) -> Record:
     path = run / RUN_FILE
     if path.exists():
         said = check_run_folder(run)
-        record.code = {key: said[key] for key in ("longstride", "commit") if key in said}
+        known: Any = said.get("modules")
+        own = known.items() if isinstance(known, Mapping) else ()
+        modules = {f"{MODULE}{name}": str(of.get("sha256"))[:12] for name, of in own if isinstance(of, Mapping)}
+        record.code = {key: said[key] for key in ("longstride", "commit") if key in said} | modules
         record.recipe_text = path.read_text(encoding="utf-8")
         try:
             record.recipe = tomllib.loads(record.recipe_text)

@@ -124,11 +124,10 @@ def _kernels() -> Check:
     from longstride.models.native import library, trouble
 
     if library() is None:
-        advice = (
-            "install a C++ compiler (g++ or clang++)" if not (why := trouble()) else f"they could not be built: {why}"
-        )
-        advice += "; without them everything works, at a third of the speed"
-        return Check("kernels of small models", False, "torch", advice, needed=False)
+        why = trouble()
+        advice = f"they could not be built: {why}" if why else "install a C++ compiler (g++ or clang++)"
+        slower = "; without them everything works, at a third of the speed"
+        return Check("kernels of small models", False, "torch", advice + slower, needed=False)
     return Check("kernels of small models", True, "native, built by this machine's compiler")
 
 

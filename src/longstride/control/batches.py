@@ -21,8 +21,6 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
 
 Discount = Annotated[float, Field(gt=0, lt=1)]
-DiscountOrNone = Annotated[float, Field(gt=0, le=1)]
-"""1: nothing is discounted."""
 
 
 class Batch(NamedTuple):
@@ -119,8 +117,8 @@ class NStep(Component):
     """The first action; all n actions as one; or the goal columns of the state that they led to."""
     steps: Count = 1
     """n."""
-    discount: DiscountOrNone = 0.99
-    """gamma, per environment step; 1 where `finite`."""
+    discount: Annotated[float, Field(gt=0, le=1)] = 0.99
+    """gamma, per environment step; 1, no discount, goes with `finite` alone."""
     discount_per: Literal["transition"] | None = None
     """`transition`: gamma counts once for the n steps, as if they were an option (OTA, arXiv 2505.12737), and reaching
     a relabelled goal within them earns 1. None: per step."""

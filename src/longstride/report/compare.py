@@ -52,6 +52,8 @@ ALONG = 8
 PROFILE = 21
 """Thresholds of a performance profile."""
 SAME = "The recipes are the same."
+DOCTYPE = b"<!doctype html"
+"""What a page begins with."""
 CONTROL = "control_recipe"
 """Type of the recipes whose test episodes begin and aim as their seed says."""
 
@@ -153,8 +155,10 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
         script_hash=hash_of(script),
         data=embed({"figures": comparison(records)}),
     )
-    if target.exists() and not target.read_bytes()[:20].lower().startswith(b"<!doctype html"):
-        raise RunError(f"{target} is there already, and is no page; give --html another place")
+    if target.exists():
+        with target.open("rb") as file:
+            if file.read(len(DOCTYPE)).lower() != DOCTYPE:
+                raise RunError(f"{target} is there already, and is no page; give --html another place")
     make_folder(target.parent)
     target.write_text(page, encoding="utf-8", errors="replace", newline="\n")
     return target

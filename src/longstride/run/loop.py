@@ -66,7 +66,7 @@ def _loop(recipe: Recipe, session: Session) -> None:
 def compare(reward: Reward, trajectories: list[Trajectory]) -> None:
     """Rewards episodes beside their siblings, where the reward compares them; each was rewarded for itself when it
     ended. A group whose comparison failed has failed. Of several processes each compares a share of the groups: a judge
-    is asked once."""
+    is asked once, and what it took is known where it was asked."""
     groups = by_group(trajectories)
     mine = [(_compared(reward, group), [t.judge_usage for t in group]) for group in parallel.scatter(groups)]
     compared = parallel.unscatter(mine)

@@ -23,6 +23,8 @@ TOKENS = 160
 """Sampled tokens of a turn: four attempts at a Countdown of four numbers, and the answer."""
 ALIKE = ModularChain(lengths=(2, 2, 2))
 """Tasks of one difficulty: the control of claims about difficulty."""
+SPREAD = {"none": (4, 4, 4), "narrow": (3, 4, 6), "wide": (2, 5, 10)}
+"""Lengths of easy, medium and hard chains, ever more unequal: the dose of such claims."""
 UNTRAINED = {
     "iterations": 1,
     "episodes_per_iteration": 8,

@@ -46,10 +46,10 @@ class Chosen(Strategy):
 
     @model_validator(mode="after")
     def _alike(self) -> Self:
+        probe = Budget(turns=7, tokens=77)  # which no strategy has by chance
         for s in self.strategies:
             own = any(getattr(type(s), name) is not getattr(Strategy, name) for name in ("wrap", "players"))
-            unusual = Budget(turns=7, tokens=77)
-            if own or s.budget(unusual) != unusual:
+            if own or s.budget(probe) != probe:
                 raise ValueError(f"{s.name} has a budget, an environment or players of its own; they cannot be mixed")
         return self
 

@@ -26,13 +26,13 @@ each, it gained in about a quarter.
 
 `longstride train bfs_prover model=MODEL tasks.type=SOURCE` is expert iteration of a language model: in every iteration
 the policy searches training tasks by log p / L^alpha with a verifier of answers, over one cache, and clones those steps
-of what it found that are new and inside a band of perplexity; a step ends at `mark`. The band is of `base-puzzles`: set that of
-your model (`imitation.demonstrations.filters`); where no step passes, a warning says so. Chains stand for theorems, since a
-step of them is checked by nobody. `longstride eval RUN --strategy best-first guide.type=checked accepted=1` searches
-alone. A look at `base-puzzles` (seed 901, 40 chains): 0.93 for 86 tokens at alpha = 1, 0.90 for 143 at alpha of 0 and
-0.5; 16 answers of which the verifier takes a right one: 0.93 for 266. Where a run rises no more, `longstride train
-bfs_prover/restart cloning.demonstrations.model=RUN` begins with the first model again: it clones the steps in the middle
-of what the policy of the run finds, and goes on. When that is, is yours to say.
+of what it found that are new and inside a band of perplexity; a step ends at `mark`. The band is of `base-puzzles`: set
+that of your model (`imitation.demonstrations.filters`); where no step passes, a warning says so. Chains stand for
+theorems, since a step of them is checked by nobody. `longstride eval RUN --strategy best-first guide.type=checked
+accepted=1` searches alone. A look at `base-puzzles` (seed 901, 40 chains): 0.93 for 86 tokens at alpha = 1, 0.90 for
+143 at alpha of 0 and 0.5; 16 answers of which the verifier takes a right one: 0.93 for 266. Where a run rises no more,
+`longstride train bfs_prover/restart cloning.demonstrations.model=RUN` begins with the first model again: it clones the
+steps in the middle of what the policy of the run finds, and goes on. When that is, is yours to say.
 
 `longstride eval MODEL tasks.type=SOURCE --strategy longstride.papers.bfs_prover.method:SubGoals planner=PLANNER` searches
 by way of sub-goals: PLANNER (a run, a model, `planner.url=URL planner.name=NAME`, or the policy itself where left out)

@@ -20,10 +20,9 @@ squared probabilities over x, Q the mass of all right or wrong tokens, and S_R =
     dQ_right = (eta / N) [(R_c - S_R) Q_wrong A_2 + (S_R - R_w) Q_right B_2
                           + S_R (Q_right U_wrong2 - Q_wrong U_right2)]
 
-Deviations: the recipe has as many rollouts in all, where the paper has more of them; the claim has as many updates, as the
-paper does. Of the paper the abstract and notes of others
-were read; its table of results was not found. Not shown: that a saturated language model improves again; the claim begins
-from the shipped start, which still rises.
+Deviations: the recipe has as many rollouts in all, where the paper has more of them; the claim has as many updates, as
+the paper does. Of the paper the abstract and notes of others were read; its table of results was not found. Not shown:
+that a saturated language model improves again; the claim begins from the shipped start, which still rises.
 
 On your own model, from the last checkpoint of a run that has stopped rising:
 

@@ -48,13 +48,14 @@ RECIPE = puzzles.tested(
 )
 
 
-# chains of lengths that the model was not taught: of those that it was, it solves nearly all, whatever plays them
-_RECIPE = RECIPE.replace(tasks=ModularChain(lengths=(3, 5, 6)), evaluation={"tasks": 300})
+ARM = RECIPE.replace(tasks=ModularChain(lengths=(3, 5, 6)), evaluation={"tasks": 300})
+"""Chains of lengths that the model was not taught: of those that it was, it solves nearly all, whatever plays them. In a look
+at 120 tasks, before anything was tuned, a vote was best on the easy ones and a beam of two on the hard ones."""
 _ALIKE = ModularChain(lengths=(5, 5, 5))
 
 
 def _under(tested: Strategy, **changes: Any) -> Recipe:
-    return _RECIPE.replace(evaluation={"strategies": (tested,)}, **changes)
+    return ARM.replace(evaluation={"strategies": (tested,)}, **changes)
 
 
 _by_difficulty, _for_all, _predicted = chosen(Oracle(noise=2.0))
@@ -63,7 +64,7 @@ CLAIM = Claim(
     name="compute_optimal",
     paper="arXiv 2408.03314, section 3.2 and 5.3",
     statement="A strategy for each difficulty, chosen on other tasks, solves more than one for all in the same tokens.",
-    recipe=_RECIPE,
+    recipe=ARM,
     arms={
         "by_difficulty": _under(_by_difficulty),
         "one_for_all": _under(_for_all),

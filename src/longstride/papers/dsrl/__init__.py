@@ -22,9 +22,10 @@ and the choice follows the gradient of Q_w, which needs none through the flow.
 | roll out | the first episodes | noise of a normal distribution | chosen: after 400 updates on the walks |
 
 Deviations: the critics learn from the walks first, and half of each batch is theirs after that (the paper's option to load
-offline data); Q and Q_w take their steps together. DSRL without aliasing, SAC on stored noise, is not here, nor are pre-trained
-robot policies. In its claim the flow alone goes on cloning its own episodes beside the walks. No run of the recipe was looked at: what is tested is that steering finds a rare kind of action of a small
-problem's data. `dsrl/recorded` clones and steers on data of others, without acting.
+offline data); Q and Q_w take their steps together. DSRL without aliasing, SAC on stored noise, is not here, nor are
+pre-trained robot policies. In its claim the flow alone goes on cloning its own episodes beside the walks. No run of the
+recipe was looked at: what is tested is that steering finds a rare kind of action of a small problem's data. `dsrl/recorded`
+clones and steers on data of others, without acting.
 """
 
 from longstride.papers.card import Paper

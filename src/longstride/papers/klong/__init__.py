@@ -15,8 +15,9 @@ with ever longer time-outs, since early on most of a long episode is lost time.
 
 Deviations: the abstract was read; hours of the stages are from what others wrote of it. The paper splits stored episodes for fine-tuning;
 here the policy itself reads pieces, and what is trained is what was read, turn by turn, so splitting is no approximation. Time-outs are
-turns: `budget.seconds` would do too, and makes a run depend on the machine. Half of all episodes on the sites have some 170
-tokens, so in the claim a prompt has 160, and its rival reads pieces that do not overlap. Its training tasks (papers to reproduce) are not here.
+turns: `budget.seconds` would do too, and makes a run depend on the machine. The median of 150 demonstrations on the sites
+has 170 tokens, so in the claim a prompt has 160, and its rival reads pieces that do not overlap. The paper's training tasks
+(papers to reproduce) are not here.
 """
 
 from longstride.papers.card import Paper

@@ -21,9 +21,9 @@ RECIPE = sites.recipe(
 ARM = sites.arm(RECIPE, iterations=9, every=3).replace(
     budget={"turns": StepList(steps=((3, SHORT), (6, MEDIUM), (7, LONG)))}
 )
-_MOST = 160
-"""Tokens of a prompt; half of all episodes take more."""
-_pieces, _newest = ({"context": OverlappingPieces(most=_MOST, **kept)} for kept in ({}, {"early": 0, "overlap": 0}))
+_SMALL = ARM.replace(context={"most": 160})
+"""Prompts of 160 tokens: half of the demonstrations on the sites have more."""
+_APART = _SMALL.replace(context={"early": 0, "overlap": 0})
 _sheet = {"tasks": SHEET}
 
 CLAIM = Claim(
@@ -31,18 +31,18 @@ CLAIM = Claim(
     paper="arXiv 2602.17547, abstract",
     statement="By equal environment steps and with prompts of 160 tokens, reinforcement learning adds more success to a policy that "
     "reads pieces of its episode which overlap than to one whose pieces do not.",
-    recipe=ARM.replace(**_pieces),
+    recipe=_SMALL,
     arms={
-        "pieces": ARM.replace(**_pieces),
-        "newest": ARM.replace(**_newest),
-        "at_once": ARM.replace(**_pieces, budget={"turns": LONG}),
-        "sheet_pieces": ARM.replace(**_pieces, **_sheet),
-        "sheet_newest": ARM.replace(**_newest, **_sheet),
+        "pieces": _SMALL,
+        "apart": _APART,
+        "at_once": _SMALL.replace(budget={"turns": LONG}),
+        "sheet_pieces": _SMALL.replace(**_sheet),
+        "sheet_apart": _APART.replace(**_sheet),
     },
     measure="gained_success",
-    expected=Ordering(relations=("pieces > newest by 0.03",)),
+    expected=Ordering(relations=("pieces > apart by 0.03",)),
     # everything is on the first page of a sheet: there is nothing to remember
-    control=Ordering(relations=("sheet_pieces > sheet_newest by 0.03",)),
+    control=Ordering(relations=("sheet_pieces > sheet_apart by 0.03",)),
     reported=Ordering(relations=("pieces > at_once",)),
     seeds=tuple(range(300, 308)),
     tuning_seeds=(900, 901),

@@ -4,10 +4,8 @@ from longstride.claims.claim import Claim
 from longstride.envs.puzzles import ModularChain
 from longstride.methods import PPO, GroupRelative, Mean
 from longstride.setups import puzzles
+from longstride.setups.puzzles import SPREAD
 from longstride.stats import Ordering
-
-SPREAD = {"none": (4, 4, 4), "narrow": (3, 4, 6), "wide": (2, 5, 10)}
-"""Lengths of easy, medium and hard chains."""
 
 RECIPE = puzzles.recipe(
     "lite_ppo", credit=GroupRelative(normalize="batch_std"), loss=PPO(aggregation=Mean(over="token"))

@@ -18,8 +18,9 @@ ResNets. Each is put on CQL with discrete actions, where the gap is exact,
 | policy | the best action | greedy | the same |
 
 Deviations: no games, and no ResNet, which is about images. Features that are divided by their length are a hidden layer more
-(`UnitFeatures`), which plain ones lack, so in the claim the sides differ in depth too. `scaled_ql/recorded` takes discrete data of your own; several
-environments, each with its data, are one with `Several`. Target and gap are held to numbers by hand.
+(`UnitFeatures`), which plain ones lack, so in the claim the sides differ in depth too. `scaled_ql/recorded` takes discrete
+data of your own; several environments, each with its data, are one with `Several`. Target and gap are held to numbers by
+hand.
 """
 
 from longstride.papers.card import Paper

@@ -105,3 +105,10 @@ def test_walks_are_made_of_the_forces_that_discrete_actions_have() -> None:
             env.goal = np.full((1, 2), -9.0)
             np.testing.assert_allclose(env.step(action[None]).observation[0], after, atol=1e-4)
     assert len(play(tasks.tests(1, 3)[0], lambda o, g, f: np.eye(5)[np.ones(len(o), int)], 0)) == 5
+
+
+def test_several_distributions_have_their_mean_for_a_target() -> None:
+    with pytest.raises(ValueError, match="set reduction=mean"):
+        Scaled(ensemble=2, reduction="min")
+    assert Scaled(ensemble=2, reduction="mean").ensemble == 2
+    assert Scaled(ensemble=2, reduction="min", head=Scalar()).reduction == "min"

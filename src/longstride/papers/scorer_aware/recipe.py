@@ -34,12 +34,12 @@ RECIPE = puzzles.tested(
 )
 
 
-# chains of lengths that the model was not taught: of those that it was, it solves nearly all, whatever plays them
-_RECIPE = RECIPE.replace(tasks=ModularChain(lengths=(3, 5, 6)))
+ARM = RECIPE.replace(tasks=ModularChain(lengths=(3, 5, 6)))
+"""Chains of lengths that the model was not taught: of those that it was, it solves nearly all, whatever plays them."""
 
 
 def _of(strategy: ChosenByScorer) -> Recipe:
-    return _RECIPE.replace(evaluation={"strategies": (strategy,)})
+    return ARM.replace(evaluation={"strategies": (strategy,)})
 
 
 _alike = BY_SCORER.replace(guides=(Oracle(noise=2.0), Oracle(noise=3.0)))
@@ -48,7 +48,7 @@ CLAIM = Claim(
     name="scorer_aware",
     paper="arXiv 2502.06703, section 3.1",
     statement="A search chosen for each scorer, on other tasks, solves more than one search for all scorers.",
-    recipe=_RECIPE,
+    recipe=ARM,
     arms={
         "by_scorer": _of(BY_SCORER),
         "for_all": _of(BY_SCORER.replace(aware=False)),

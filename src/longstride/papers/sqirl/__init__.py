@@ -26,8 +26,8 @@ paper's effective horizon has a second term for this, the logarithm of the episo
 Deviations: in `sqirl/exact` tables stand for networks, so regression does not generalise, and untried actions have value 0;
 each state of the problem belongs to one step, as in the paper's analysis. In `sqirl` a network sees the step as a number
 (`TimeAwareObservation` is among the wrappers), so one network serves all steps from i on, and steps that are settled keep
-their own copy; rewards are discounted by 0.99 a step (`agent.levels.0.data.discount=1` for none, as in the paper); the released distributional head and the average of weights are not here. An iteration settles a step, so
-long episodes take long. Runs are trained one by one: what is settled cannot be stacked.
+their own copy. Rewards are discounted by 0.99 a step; the paper has no discount (`agent.levels.0.data.discount=1`). The
+released distributional head and the average of weights are not here. An iteration settles a step, so long episodes take long. Runs are trained one by one: what is settled cannot be stacked.
 """
 
 from longstride.papers.card import Paper

@@ -27,8 +27,8 @@ MIXED = Extrapolation(
         "beta": Reading(law=MixedGeometric(), until=0.25),
     },
 )
-_LENGTHS = {"alike": (7, 7, 7), "near": (4, 7, 10)}
-"""Of the tasks of the dose, as long in the mean as those that differ most, (2, 7, 12)."""
+_APART = {"alike": (7, 7, 7), "near": (4, 7, 10), "apart": (2, 7, 12)}
+"""Lengths of easy, medium and hard chains, of one mean."""
 
 CLAIM = Claim(
     name="ttspm",
@@ -38,13 +38,12 @@ CLAIM = Claim(
     recipe=MIXED,
     arms={
         "mixed": MIXED,
-        **{of: MIXED.replace(run={"tasks": {"lengths": lengths}}) for of, lengths in _LENGTHS.items()},
-        "apart": MIXED.replace(run={"tasks": {"lengths": (2, 7, 12)}}),
+        **{of: MIXED.replace(run={"tasks": {"lengths": lengths}}) for of, lengths in _APART.items()},
     },
     measure="closer",
     expected=Ordering(relations=("mixed@beta > mixed by 0.05",)),
     # the more tasks differ in difficulty, the less there is one chance
-    dose=("alike@beta > alike", "near@beta > near", "apart@beta > apart"),
+    dose=tuple(f"{of}@beta > {of}" for of in _APART),
     reported=Ordering(relations=("mixed@power > mixed", "mixed@beta > mixed@power")),
     worlds={"run.tasks.lengths": Between(low=2, high=12, shape=(3,))},
     seeds=tuple(range(410, 418)),

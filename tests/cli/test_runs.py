@@ -104,6 +104,10 @@ def test_runs_whose_tasks_were_another_file_of_a_module_are_not_paired(
         monkeypatch.delitem(sys.modules, "my_types", raising=False)
         assert main(["train", "mine.toml", "--out", out]) == 0
     capsys.readouterr()
+    assert main(["compare", "a", "b", "--html", "mine.toml"]) == 2
+    assert "is there already, and is no page" in capsys.readouterr().err and "my_types" in Path("mine.toml").read_text()
+    assert main(["compare", "a", "b", "--html", "page.html"]) == main(["compare", "a", "b", "--html", "page.html"]) == 0
+    capsys.readouterr()
     assert main(["compare", "a", "b"]) == 0
     said = capsys.readouterr().out
     assert "tasks by another file of the module my_types" in said and "module my_types" in said

@@ -10,7 +10,7 @@ from by_hand import growing_group, random_samples
 from engine_models import END, NEVER, VOCABULARY, batch, difference, llama, other, prompts
 
 import longstride.engines.local as local
-from longstride.core.errors import ConfigError, EngineFailure
+from longstride.core.errors import ConfigError, EngineFailure, LongstrideWarning
 from longstride.engines.base import Request
 from longstride.engines.config import Local
 from longstride.engines.local import LocalEngine
@@ -147,6 +147,20 @@ def test_without_a_compiler_everything_goes_through_torch(monkeypatch: pytest.Mo
     assert Local(kernels="auto").settled().kernels == LearnerConfig(kernels="auto").settled().kernels == "torch"
     with pytest.raises(ConfigError, match="needs a C\\+\\+ compiler"):
         kernels.settled("native")
+
+
+@built
+def test_why_it_could_not_be_built_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    native._library.cache_clear()
+    try:
+        with pytest.warns(LongstrideWarning, match="native kernels could not be built .*file"):
+            assert kernels.settled("auto") == "torch"
+        with pytest.raises(ConfigError, match=r"XDG_CACHE_HOME\) \(.*file"):
+            kernels.settled("native")
+    finally:
+        native._library.cache_clear()
 
 
 @built

@@ -10,7 +10,18 @@ from helpers import make_trajectory, make_turn
 from longstride.core.component import build
 from longstride.core.errors import JudgeFailure
 from longstride.core.trajectory import DUELS, Trajectory, usages
-from longstride.rewards import AgainstRivals, AskedPair, ByReward, Duels, Generative, InTurn, Judge, Preference, Reward
+from longstride.rewards import (
+    AgainstRivals,
+    AskedPair,
+    ByReward,
+    Duels,
+    EvaluatorFirst,
+    Generative,
+    InTurn,
+    Judge,
+    Preference,
+    Reward,
+)
 from longstride.rewards.scorers import Answered, Question, Reply
 
 
@@ -135,6 +146,15 @@ def test_what_the_judge_of_duels_takes_is_counted_once() -> None:
     Duels(preference=AskedPair(judge=Longer())).compare(group)
     taken = usages(group)["judge_usage"]
     assert (taken.requests, taken.sampled, taken.read) == (6, 6 * Longer.sampled, 6 * Longer.read)
+
+
+def test_tasks_without_an_evaluator_are_duelled_where_that_is_the_other_reward() -> None:
+    group = answers("long one", "short")
+    reward = EvaluatorFirst(otherwise=Duels(preference=AskedPair(judge=Longer()), labels=False))
+    assert [v.reward for v in reward.compare(group) or ()] == pytest.approx([0.8, 0.2])
+    for t in group:
+        t.task = t.task.model_copy(update={"evaluator": {"type": "exact"}})
+    assert reward.compare(group) is None, "its own evaluator judges"
 
 
 def test_an_answer_of_which_no_pair_was_judged_has_no_reward() -> None:

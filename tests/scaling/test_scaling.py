@@ -269,3 +269,12 @@ def test_dear_updates_are_done_less_often() -> None:
     s, price = some, 0.1
     slope = -exponent * factor * s ** (-exponent - 1) * (1 + price * s) + price * (limit + factor * s**-exponent)
     assert slope == pytest.approx(0, abs=1.0)
+
+
+def test_what_cannot_be_weighed_or_lies_outside_is_refused() -> None:
+    x, y = np.array([1.0, 2.0, 4.0, 8.0, 16.0]), np.array([0.1, 0.2, 0.3, 0.4, 0.45])
+    for deviations in ([0.0] * 5, [1.0] * 4, [1.0, np.nan, 1.0, 1.0, 1.0]):
+        with pytest.raises(FitError, match="deviations: expected 5 positive numbers"):
+            fit(Power(), x, y, deviations)
+    with pytest.raises(ValueError, match="start is 2, above the most that success can be, 1"):
+        Sigmoid(start=2.0)

@@ -46,7 +46,7 @@ CLAIM = Claim(
     dose=tuple(f"{of}@beta > {of}" for of in _APART),
     reported=Ordering(relations=("mixed@power > mixed", "mixed@beta > mixed@power")),
     worlds={"run.tasks.lengths": Between(low=2, high=12, shape=(3,))},
-    seeds=tuple(range(410, 418)),
+    seeds=tuple(range(440, 448)),
     tuning_seeds=(930, 931),
     grid={"run.evaluation.sampling.temperature": (0.6, 0.8, 1.0, 1.25, 1.6, 2.0)},
     tuning={"run.evaluation.attempts": 16},

@@ -15,7 +15,8 @@ from guides import own_modules
 import longstride as ls
 from longstride.cli.main import main
 from longstride.core.content import Media
-from longstride.curriculum import Uniform
+from longstride.curriculum import BudgetSchedule, Schedule, Uniform
+from longstride.papers.naming import find_experiment
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.run.loop import compare
 
@@ -190,6 +191,34 @@ def test_a_source_that_does_not_draw_as_many_tasks_as_it_is_asked_for_is_refused
     found = Drawing(tasks=tasks)
     with pytest.raises(ls.OwnCodeError, match=r"Drawing.sample returned .*; expected 2 tasks"):
         Uniform().draw(found, 2, random.Random(0), None)  # pyright: ignore[reportArgumentType]
+
+
+class Examined(Drawing):
+    def held_out(self, n: int) -> Any:
+        return self.tasks
+
+
+@pytest.mark.parametrize("tasks", [None, 3, ["t"], "tasks"])
+def test_a_source_that_gives_something_else_than_held_out_tasks_is_refused(tasks: Any) -> None:
+    recipe = find_experiment("tti").replace(tasks=Examined(tasks=tasks))
+    assert isinstance(recipe, ls.Recipe)
+    with pytest.raises(ls.OwnCodeError, match=r"Examined.held_out returned .*; expected a list of tasks"):
+        recipe.held_out()
+
+
+class Told(Schedule):
+    limit: Any
+
+    def at(self, iteration: int, difficulty: Any = "easy", experience: Any = None) -> Any:
+        return self.limit
+
+
+@pytest.mark.parametrize("limit", ["8", 1.5, 0, -1, None, math.nan])
+def test_a_schedule_that_gives_no_limit_is_refused(limit: Any) -> None:
+    for ask in (lambda of: of.most(2), lambda of: BudgetSchedule(turns=of).at(1, "easy")):
+        with pytest.raises(ls.OwnCodeError, match=r"Told.at gives .* for iteration 1; expected a whole number"):
+            ask(Told(limit=limit))
+    assert BudgetSchedule(turns=Told(limit=np.int64(3))).at(1, "easy").turns == 3
 
 
 def test_images_whose_names_were_made_to_be_the_same_fail_the_episode(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,16 @@ def test_a_credit_whose_numbers_do_not_fit_its_episodes_is_named(numbers, margin
         Said(numbers=numbers, margins=margins)([make_trajectory(TURNS)])
 
 
+@pytest.mark.parametrize("given", [None, 1.0, [1.0]])
+def test_a_credit_that_gives_no_number_for_each_turn_is_named(given):
+    class Odd(Said):
+        def advantages(self, played: Sequence[Trajectory]) -> Any:
+            return given
+
+    with pytest.raises(OwnCodeError, match="Odd gives .* for advantages; expected of each episode a list of numbers"):
+        Odd()([make_trajectory(TURNS)])
+
+
 def test_the_state_of_a_turn_is_where_it_was_and_what_it_saw_but_for_the_error_of_the_turn_before():
     turns = [
         make_turn(observation="page\nerror: no", url="/a", error="no such link"),

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     folder = args.out or _folder(args.target)
     policy = agent_of(args.target, recipe)
     player = language_player(policy, recipe, testing=True)
-    tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
+    tasks = recipe.held_out()
     make_folder(folder)
 
     def keep(card: dict[str, Any]) -> None:

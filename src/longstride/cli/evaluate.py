@@ -151,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
             asked = strategies(args.strategy, args.guide, experiment.evaluation.strategies)
             experiment = experiment.replace(evaluation={"strategies": tuple(asked)})
             logs = _logs(args.inspect, [s.name for s in asked]) if args.inspect else {}
-            held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
+            held_out = experiment.held_out()
             agent = agent_of(args.target, experiment)
             results = _results(agent, experiment, held_out, asked, watch)
             _check_played(results)

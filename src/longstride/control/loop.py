@@ -90,7 +90,7 @@ def _train(runs: Sequence["ControlRun"]) -> None:
 def _iterate(runs: Sequence["ControlRun"], i: int) -> None:
     """Iteration i of runs that have all come as far."""
     began, recipe = time.perf_counter(), runs[0].recipe
-    phase, horizon = recipe.phase(i), recipe.horizon.at(i)
+    phase, horizon = recipe.phase(i), recipe.horizon.limit_at(i)
 
     collected = _collect(runs, phase.episodes, horizon, i) if phase.episodes else [[] for _ in runs]
     updates: dict[ControlRun, int] = {}

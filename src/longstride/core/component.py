@@ -32,6 +32,7 @@ from longstride.core.errors import ConfigError, unknown
 from longstride.core.hints import MISSING, setting, unknown_key
 from longstride.core.locations import LOCATIONS
 from longstride.core.modules import import_module
+from longstride.core.overriding import check_overriding
 
 _ODD = re.compile("[\0\ud800-\udfff]")
 C = TypeVar("C", bound="Component")
@@ -45,6 +46,11 @@ class Component(BaseModel):
     """Base of everything that a recipe is made of."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        if not cls.__module__.startswith(OWN):
+            check_overriding(cls, lambda base: base.__module__.startswith(OWN))
 
     @classmethod
     def type_name(cls) -> str:

@@ -43,7 +43,7 @@ class BudgetSchedule(Component):
     def at(self, iteration: int, difficulty: Difficulty, experience: Experience | None = None) -> Budget:
         """The budget of an episode; arguments and errors are those of `Schedule.at`."""
         limits: dict[str, Any] = {name: getattr(self, name) for name in Budget.model_fields}
-        now = {name: schedule.at(iteration, difficulty, experience) for name, schedule in self.schedules.items()}
+        now = {name: schedule.limit_at(iteration, difficulty, experience) for name, schedule in self.schedules.items()}
         return Budget(**limits | now)
 
     def most(self, name: str, iterations: int) -> int | None:

@@ -7,11 +7,13 @@ passes its `limit`.
 
 from abc import abstractmethod
 from itertools import pairwise
+from numbers import Integral
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from longstride.core.component import Component
+from longstride.core.errors import OwnCodeError, short
 from longstride.core.experience import Experience
 from longstride.core.numbers import Count
 from longstride.core.task import Difficulty
@@ -39,9 +41,23 @@ class Schedule(Component):
             ConfigError: an adaptive schedule stands where there is no experience.
         """
 
+    def limit_at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
+        """What `at` gives, held to being a limit.
+
+        Raises:
+            OwnCodeError: it is no whole number of at least 1.
+        """
+        limit = self.at(iteration, difficulty, experience)
+        if not isinstance(limit, Integral) or limit < 1:
+            raise OwnCodeError(
+                f"{type(self).__name__}.at gives {short(limit)} for iteration {iteration}; expected a whole number of "
+                "at least 1"
+            )
+        return int(limit)
+
     def most(self, iterations: int, difficulty: Difficulty = "easy") -> int:
         """The largest limit of a run of so many iterations, which is known before it begins."""
-        return max(self.at(i, difficulty) for i in range(1, iterations + 1))
+        return max(self.limit_at(i, difficulty) for i in range(1, iterations + 1))
 
 
 class Fixed(Schedule):

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 from longstride.core.component import Component
 from longstride.core.content import Content, Media
@@ -149,7 +150,7 @@ class Credit(Component):
         played = [t for t in trajectories if not t.stop.failed]
         given = {ADVANTAGES: self.advantages(played), **self.streams(played)}
         for name, numbers in given.items():
-            came, wanted = [len(of) for of in numbers], [t.length for t in played]
+            came, wanted = self._lengths(name, numbers), [t.length for t in played]
             if came != wanted:
                 raise OwnCodeError(
                     f"{type(self).__name__} gives {name} for {short(came)} turns; the episodes have {short(wanted)}"
@@ -162,6 +163,16 @@ class Credit(Component):
                     streams = {name: self._by_token(name, of[n][k], tokens) for name, of in given.items()}
                     samples.append(Sample.of(t, k, **streams))
         return samples
+
+    def _lengths(self, name: str, numbers: Any) -> list[int]:
+        """For how many turns of each trajectory there are numbers."""
+        try:
+            return [len(of) for of in numbers]
+        except TypeError:
+            raise OwnCodeError(
+                f"{type(self).__name__} gives {short(numbers)} for {name}; expected of each episode a list of "
+                "numbers, one a turn"
+            ) from None
 
     def _by_token(self, name: str, number: Advantage, tokens: int) -> list[float]:
         """A number for each of the sampled tokens of a turn."""

@@ -229,7 +229,7 @@ def _tasks(folder: Path, record: Record) -> list[str]:
     if record.tasks is not None:
         return record.tasks
     recipe = load_run_experiment(folder)
-    return names_of(t.id for t in recipe.tasks.held_out(recipe.evaluation.tasks)) if isinstance(recipe, Recipe) else []
+    return names_of(t.id for t in recipe.held_out()) if isinstance(recipe, Recipe) else []
 
 
 def _by_task(measures: Mapping[str, list[Any]], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -104,7 +104,7 @@ def export_trajectories(run: Path, target: Path, form: Format = "atif", which: E
 def _write_protocol(run: Path, recipe: Recipe, seen: Mapping[str, Task], target: Path) -> None:
     """Writes the protocol of evaluation episodes, whose tasks were `seen` by the policy under these names: with what an
     environment says of itself in their goals."""
-    held_out = recipe.tasks.held_out(recipe.evaluation.tasks)
+    held_out = recipe.held_out()
     asked = dict(zip(names_of(task.id for task in held_out), held_out, strict=True))
     tasks = [asked.get(name, task) for name, task in seen.items()]
     strategy = strategy_named(recipe, read_record(run).strategy)

@@ -104,7 +104,7 @@ def carried_run(run: Path, taken: int) -> dict[str, Any]:
         RunError, ConfigError, ModelError: see `run.policies.load_run`.
     """
     recipe, policy = load_run(run)
-    tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
+    tasks = recipe.held_out()
     return carried(policies_of(str(run), recipe, policy), recipe, tasks, MOST_CHARACTERS - taken)
 
 

@@ -142,7 +142,7 @@ def _of_run(path: Path) -> Side:
     rows = [row for row in record.learning if isinstance(row.get("measures"), Mapping)]
     if not rows:
         raise RunError(f"{path} has no evaluation by task yet")
-    tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
+    tasks = recipe.held_out()
     strategy = strategy_named(recipe, rows[-1].get("strategy"))
     values = rows[-1]["measures"]["success"]
     if len(values) != len(tasks):

@@ -239,7 +239,7 @@ def evaluate_policy(
         progress: called with (episodes done, all).
         loading: gives the other model that a strategy takes.
     """
-    tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
+    tasks = recipe.held_out() if tasks is None else tasks
     return evaluate_player(language_player(policy, recipe, testing=True), recipe, tasks, strategy, progress, loading)
 
 
@@ -247,7 +247,7 @@ def evaluate_baselines(
     recipe: Recipe, tasks: Sequence[Task] | None = None, progress: Progress | None = None
 ) -> dict[str, Result]:
     """The trivial policies (`strategies.baselines`) on the same tasks and seeds, by name."""
-    tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
+    tasks = recipe.held_out() if tasks is None else tasks
     return {
         name: evaluate_player(ScriptedPlayer(choose), recipe, tasks, progress=progress)
         for name, choose in BASELINES.items()

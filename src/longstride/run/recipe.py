@@ -3,6 +3,7 @@
 What always holds: two runs of one recipe give the same numbers. TOML and overrides are `core.config`'s.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import model_validator
@@ -18,8 +19,9 @@ import longstride.rollout.hidden
 import longstride.rollout.trails
 import longstride.run.histories  # noqa: F401 (members of families that can be named in TOML)
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, OwnCodeError, short
 from longstride.core.numbers import Count
+from longstride.core.task import Task
 from longstride.curriculum import BudgetSchedule, TaskCurriculum, Uniform
 from longstride.engines.base import Sampling
 from longstride.engines.config import EngineConfig, Local
@@ -303,6 +305,20 @@ class Recipe(Experiment):
     def env(self) -> Env:
         """A new environment for one task, as the policy acts in it."""
         return acting(self.tasks.env(), self.actions)
+
+    def held_out(self) -> list[Task]:
+        """The tasks of an evaluation: `evaluation.tasks` of the held-out ones, or all where there are fewer.
+
+        Raises:
+            TaskError: there are none.
+            OwnCodeError: a source of the user's own gives something else.
+        """
+        found = self.tasks.held_out(self.evaluation.tasks)
+        if not isinstance(found, Sequence) or not all(isinstance(task, Task) for task in found):
+            raise OwnCodeError(
+                f"{type(self.tasks).__name__}.held_out returned {short(found)}; expected a list of tasks"
+            )
+        return list(found)
 
     def at(self, iteration: int) -> Self:
         """The recipe as it stands in an iteration: with the choices of the objectives that have begun."""

@@ -280,7 +280,7 @@ class Session:
     def evaluate(self) -> None:
         """Adds the evaluation rows of the policy as it is now; at the start those of the trivial policies too."""
         recipe, run = self.recipe, self.run
-        tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
+        tasks = recipe.held_out()
         once = lru_cache(1)(load)  # strategies that take the same other model share it, and training has its room
         with self.pool.paused():
             for k, strategy in enumerate(recipe.evaluation.strategies):

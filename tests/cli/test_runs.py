@@ -113,6 +113,36 @@ def test_runs_whose_tasks_were_another_file_of_a_module_are_not_paired(
     assert "tasks by another file of the module my_types" in said and "module my_types" in said
 
 
+def test_a_file_of_tasks_is_found_from_another_folder_and_told_from_another_one(
+    desk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [json.dumps({"prompt": f"say {k}", "answer": str(k)}) for k in range(8)]
+    words = ["train", "mine.toml", "tasks.type=dataset", "tasks.path=sums.jsonl", "reward.type=task_reward"]
+    words += ["evaluation.measures=[]", "evaluation.tasks=2", "context.type=full_history"]
+    for out, end in (("a", ""), ("b", ""), ("c", "\n")):
+        Path("sums.jsonl").write_text("\n".join(rows) + end)
+        assert main([*words, "--out", out]) == 0
+    capsys.readouterr()
+    for other, paired in (("b", True), ("c", False)):
+        assert main(["compare", "a", other]) == 0
+        said = capsys.readouterr().out
+        assert ("tasks by another file in tasks.path, so nothing can be paired" in said) is not paired
+        assert ("file tasks.path" in said) is not paired
+
+    away = desk / "away"
+    away.mkdir()
+    monkeypatch.chdir(away)
+    assert main(["eval", "../c", "--json"]) == 0
+    assert "has changed" not in capsys.readouterr().err
+    assert main(["eval", "../a", "--json"]) == 0
+    assert "sums.jsonl has changed since ../a was made with it" in capsys.readouterr().err
+    assert main(["train", "--resume", "../c", "iterations=2"]) == 0
+    (desk / "sums.jsonl").unlink()
+    capsys.readouterr()
+    assert main(["eval", "../c"]) == 2
+    assert "there is no file" in last_line(capsys)
+
+
 def test_an_evaluation_that_is_kept_is_no_run_that_goes_on(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "mine.toml", "--out", "run"]) == 0
     assert main(["eval", "run", "--out", "kept"]) == 0

@@ -94,8 +94,10 @@ class TestCheckpoint:
     def test_where_both_newest_are_damaged_the_run_is_refused_and_nothing_is_removed(self, whole, run):
         for folder in (NEWEST, BEFORE):
             flip(run / folder / "model.safetensors", random.Random(0))
+        before = (run / "run.toml").read_bytes()
         with pytest.raises(RunError, match=r"cannot be resumed: .*000003/model\.safetensors is damaged"):
-            train(whole[0], run, resume=True)
+            train(whole[0].replace(iterations=9), run, resume=True)
+        assert (run / "run.toml").read_bytes() == before
         assert {p.name for p in (run / "checkpoints").iterdir()} == {"000000", "000002", "000003"}
 
     def test_a_run_that_lost_all_of_them_is_refused(self, whole, run):

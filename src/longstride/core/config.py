@@ -50,7 +50,11 @@ def load_toml(cls: type[C], path: Path) -> C:
     Raises:
         ConfigError: as `read_toml`; or a key, type or value that does not fit (the file and the dotted key are named).
     """
-    data = read_toml(path)
+    return described(cls, read_toml(path), path)
+
+
+def described(cls: type[C], data: Mapping[str, Any], path: Path) -> C:
+    """The component that the data of a TOML file describes; errors as `load_toml`."""
     try:
         return build(cls, data)
     except ConfigError as e:

@@ -26,7 +26,19 @@ from longstride.report.curves import flat, measured, run_folders
 from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
 from longstride.report.protocol import by_place, names_of
-from longstride.report.rows import MODULE, Record, Row, embed, interval, measure, number, read_record, short, thinned
+from longstride.report.rows import (
+    DATA,
+    MODULE,
+    Record,
+    Row,
+    embed,
+    interval,
+    measure,
+    number,
+    read_record,
+    short,
+    thinned,
+)
 from longstride.report.tables import brief, table, table_html
 from longstride.rollout.formats import read_episodes
 from longstride.rollout.formats.reading import ENDS
@@ -303,8 +315,8 @@ def _difference(reference: tuple[Path, Record], other: tuple[Path, Record]) -> d
         a, b = ({name: [of.get(task) for task in shared] for name, of in side.items()} for side in (a, b))
     elif records[0].recipe.get("tasks") != records[1].recipe.get("tasks"):
         return {"note": "other held-out tasks, so nothing can be paired"}
-    elif changed := _changed_modules(*records, of=str(records[0].recipe.get("tasks"))):
-        return {"note": f"tasks by another file of the module {changed[0]}, so nothing can be paired"}
+    elif changed := _changed_tasks(*records):
+        return {"note": f"tasks by another {changed}, so nothing can be paired"}
     elif records[0].recipe.get("type") == CONTROL and records[0].recipe.get("seed") != records[1].recipe.get("seed"):
         return {"note": "other starts and goals, which go by the seed, so nothing can be paired"}
     out: dict[str, Any] = {}
@@ -320,10 +332,15 @@ def _difference(reference: tuple[Path, Record], other: tuple[Path, Record]) -> d
     return out or {"note": "no measure in common"}
 
 
-def _changed_modules(a: Record, b: Record, of: str) -> list[str]:
-    """The modules of the user's own that a part of both recipes names, and that were other files in the two runs."""
-    names = [key.removeprefix(MODULE) for key in a.code if key.startswith(MODULE) and a.code[key] != b.code.get(key)]
-    return [name for name in names if f"{name}:" in of]
+def _changed_tasks(a: Record, b: Record) -> str | None:
+    """What the tasks of both runs are made by and was another file in each: a module of the user's own, or data."""
+    of = str(a.recipe.get("tasks"))
+    for key in (key for key, file in a.code.items() if file != b.code.get(key, file)):
+        if key.startswith(MODULE) and f"{(name := key.removeprefix(MODULE))}:" in of:
+            return f"file of the module {name}"
+        if key.startswith(f"{DATA}tasks."):
+            return f"file in {key.removeprefix(DATA)}"
+    return None
 
 
 def _measures(record: Record) -> Mapping[str, list[Any]] | None:

@@ -24,6 +24,8 @@ T = TypeVar("T")
 TRAINED = ("warm_start", "agent")
 MODULE = "module "
 """Before the name of a module of the user's own, in `Record.code`."""
+DATA = "file "
+"""Before the place of a setting that names a file, there."""
 
 
 def number(row: Any, *path: str) -> float | None:
@@ -270,10 +272,12 @@ def read_record(run: Path) -> Record:
     path = run / RUN_FILE
     if path.exists():
         said = check_run_folder(run)
-        known: Any = said.get("modules")
-        own = known.items() if isinstance(known, Mapping) else ()
-        modules = {f"{MODULE}{name}": str(of.get("sha256"))[:12] for name, of in own if isinstance(of, Mapping)}
-        record.code = {key: said[key] for key in ("longstride", "commit") if key in said} | modules
+        record.code = {key: said[key] for key in ("longstride", "commit") if key in said}
+        for what, before in (("modules", MODULE), ("files", DATA)):
+            known: Any = said.get(what)
+            for name, of in known.items() if isinstance(known, Mapping) else ():
+                if isinstance(of, Mapping):
+                    record.code[f"{before}{name}"] = str(of.get("sha256"))[:12]
         record.recipe_text = path.read_text(encoding="utf-8")
         try:
             record.recipe = tomllib.loads(record.recipe_text)

@@ -3,7 +3,8 @@ No torch.
 
 What always holds: reading a file imports the modules of the types that it names and no others; a file without `type` is
 a `recipe`, as all were that were written before there were several; the modules of the user's own that a run was made
-with are found again where they were, or the message says which is missing, and a warning which has changed.
+with are found again where they were, or the message says which is missing, and a warning which has changed; so are
+files of tasks and data.
 """
 
 import json
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from longstride import __version__
 from longstride.core.component import Component, member_of
-from longstride.core.config import dump_toml, load_toml, read_toml
+from longstride.core.config import described, dump_toml, read_toml
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import special_in
 from longstride.core.implementation import implementation
@@ -25,6 +26,7 @@ from longstride.core.modules import find_again, own_modules
 from longstride.core.provenance import commit
 from longstride.core.sealed import DamagedError, check_toml, read_object
 from longstride.core.secrets import secret_in
+from longstride.run.inputs import find_files, input_files
 from longstride.run.listener import Listener
 
 if TYPE_CHECKING:
@@ -133,12 +135,15 @@ def load_experiment(path: Path) -> Experiment:
     Raises:
         ConfigError: as `core.config.load_toml`; or its `type` is none of an experiment.
     """
-    kind = read_toml(path).get("type", DEFAULT)
+    return _described(read_toml(path), path)
+
+
+def _described(data: Mapping[str, Any], path: Path) -> Experiment:
     try:
-        member = member_of(Experiment, kind)
+        member = member_of(Experiment, data.get("type", DEFAULT))
     except ConfigError as e:
         raise ConfigError(f"{path}: {e}") from e
-    return load_toml(member, path)
+    return described(member, data, path)
 
 
 def load_run_experiment(folder: Path) -> Experiment:
@@ -148,14 +153,20 @@ def load_run_experiment(folder: Path) -> Experiment:
         RunError: not a run folder, one of another format, or a module of the user's own is gone.
         ConfigError: its file was damaged, or names what cannot be imported any more.
     """
-    if modules := check_run_folder(folder).get("modules"):
+    said = check_run_folder(folder)
+    if modules := said.get("modules"):
         find_again(modules, folder)
-    return load_experiment(folder / RUN_FILE)
+    path = folder / RUN_FILE
+    return _described(find_files(read_toml(path), said.get("files") or {}, folder), path)
 
 
 def format_of(experiment: Experiment) -> dict[str, Any]:
     """What `format.json` says of a run that begins now."""
-    found = {"commit": commit(), "modules": own_modules(experiment.as_data())}
+    found = {
+        "commit": commit(),
+        "modules": own_modules(experiment.as_data()),
+        "files": input_files(experiment.as_data()),
+    }
     return {"format": FORMAT, "longstride": __version__} | {name: value for name, value in found.items() if value}
 
 

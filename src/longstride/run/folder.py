@@ -88,6 +88,9 @@ class RunFiles:
             _take_folder(experiment, folder, resume)
         self.metrics = folder / "metrics.jsonl"
         self.checkpoint = parallel.broadcast(self._choose)  # the others wait for it
+        if self.leads:  # now it is known that the run can go on
+            write_object(folder / FORMAT_FILE, format_of(experiment))
+            write_atomically(folder / RUN_FILE, seal_toml(dump_toml(experiment)))
         self.iteration, self.rows = self.kept_count("iteration"), self.kept_count("rows")
         self._measured = self.rows > 0
         self.seconds_before = self.kept_count("seconds", float)
@@ -475,5 +478,3 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
                 "run.toml, or choose another folder"
             )
     make_folder(folder)
-    write_object(folder / FORMAT_FILE, format_of(experiment))
-    write_atomically(folder / RUN_FILE, seal_toml(dump_toml(experiment)))

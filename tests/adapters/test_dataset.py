@@ -239,6 +239,12 @@ def test_a_bad_line_is_named(tmp_path, row: Any, message: str, fields: dict[str,
         source(path, **fields).sample(random.Random(0), 1)
 
 
+def test_a_file_without_a_row_is_said_to_have_none(tmp_path) -> None:
+    for rows in ([], ["", " "]):
+        with pytest.raises(TaskError, match=r"rows.jsonl has no rows"):
+            source(write(tmp_path, rows)).held_out(1)
+
+
 def test_a_file_that_is_not_there_is_refused_with_the_recipe(tmp_path) -> None:
     with pytest.raises(ConfigError, match=r"there is no file .*nowhere\.jsonl"):
         source(tmp_path / "nowhere.jsonl")

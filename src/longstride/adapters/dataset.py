@@ -105,6 +105,8 @@ class Dataset(KeptTasks):
             characters += len(tasks[-1].goal)
             if characters > MOST_TEXT:
                 raise TaskError(f"{path}, line {line}: the prompts up to here have more than {MOST_TEXT:,} characters")
+        if not tasks:
+            raise TaskError(f"{path} has no rows")
         return tasks
 
     def _task(self, path: Path, line: int, row: dict[str, Any]) -> Task:

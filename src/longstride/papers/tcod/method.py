@@ -46,6 +46,6 @@ class BackToFront(Sampler):
             )
         for task in planner.tasks(planner.groups):
             said = source.demonstrate(task)
-            left = self.left.at(planner.iteration, task.difficulty)
+            left = self.left.limit_at(planner.iteration, task.difficulty)
             history = [PastTurn(text, tuple(planner.chat.encode(text))) for text in said[: max(0, len(said) - left)]]
             yield from planner.group(task, history=history)

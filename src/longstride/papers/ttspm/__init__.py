@@ -37,7 +37,7 @@ An earlier form (`results/mixed_alike.json`) was run on eight seeds: on chains o
 [0.082, 0.108] closer than one chance, and the power law 0.056 [0.026, 0.085]. This shows nothing of the cause, for its
 control could not fail: on chains of three steps one chance errs by 0.03 in all, less than the margin of 0.05, of which the
 Beta gains 0.022; and on chains of five steps, which are of one length too, the Beta was 0.08 closer. Now a dose stands in
-its place, how far lengths are apart, on seeds of its own.
+its place, how far lengths are apart, on seeds of its own: the gain does not rise with it.
 """
 
 from longstride.papers.card import Paper

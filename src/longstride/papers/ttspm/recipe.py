@@ -54,3 +54,9 @@ CLAIM = Claim(
     cost="env_steps",
     scale=(-1.0, 1.0),
 )
+
+FINDING = (
+    "The Beta is closer in each of the eight worlds, but by .05 only in six. The cause is not how far lengths are apart: from chains of one length on, "
+    "its gain is .064, .085 and .053, so chains of seven steps are not solved with one chance either. A weakness of the dose: each of its arms was "
+    "tuned to the highest coverage, at an end of the grid (temperatures .6, .6 and 2), so temperature goes along with it."
+)

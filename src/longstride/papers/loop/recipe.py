@@ -40,9 +40,10 @@ CLAIM = Claim(
     expected=Ordering(relations=("token_4 > whole_4 by 0.02",)),
     # the further the policy is from the one that sampled, the more a clip takes
     dose=("token_1 > whole_1", "token_2 > whole_2", "token_4 > whole_4"),
-    seeds=tuple(range(1200, 1220)),
+    seeds=tuple(range(1220, 1240)),
     tuning_seeds=(920, 921),
     grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)},
-    tuning={"iterations": 8, "evaluation.tasks": 400},
+    # as long as what is judged: the best rate of half a run is too high for the ratio of whole turns (see the card)
+    tuning={"evaluation.tasks": 400},
     cost="env_steps",
 )

@@ -32,8 +32,7 @@ def dataset(name: str, seed: int, settings: dict[str, Any]) -> Any:
         TaskError: there is no such dataset, its scorer executes answers, or it does not take these settings.
     """
     try:
-        import reasoning_gym  # pyright: ignore[reportMissingImports]
-        from reasoning_gym.factory import DATASETS  # pyright: ignore[reportMissingImports]
+        from reasoning_gym.factory import DATASETS, create_dataset  # pyright: ignore[reportMissingImports]
     except ImportError as e:
         raise MissingExtra("reasoning-gym is needed for these tasks; pip install 'longstride[reasoning-gym]'") from e
     if name in EXECUTED:
@@ -41,7 +40,7 @@ def dataset(name: str, seed: int, settings: dict[str, Any]) -> Any:
     if name not in DATASETS:
         raise TaskError(unknown("reasoning-gym dataset", name, set(DATASETS) - EXECUTED))
     try:
-        return reasoning_gym.create_dataset(name, **settings, seed=seed, size=1)
+        return create_dataset(name, **settings, seed=seed, size=1)
     except (AssertionError, TypeError, ValueError) as e:
         raise TaskError(f"reasoning-gym dataset {name!r} does not take the settings {settings}: {e}") from e
 

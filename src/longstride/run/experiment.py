@@ -162,11 +162,8 @@ def load_run_experiment(folder: Path) -> Experiment:
 
 def format_of(experiment: Experiment) -> dict[str, Any]:
     """What `format.json` says of a run that begins now."""
-    found = {
-        "commit": commit(),
-        "modules": own_modules(experiment.as_data()),
-        "files": input_files(experiment.as_data()),
-    }
+    data = experiment.as_data()
+    found = {"commit": commit(), "modules": own_modules(data), "files": input_files(data)}
     return {"format": FORMAT, "longstride": __version__} | {name: value for name, value in found.items() if value}
 
 

@@ -46,8 +46,8 @@ def find_files(data: Mapping[str, Any], recorded: Mapping[str, Mapping[str, str]
 
 
 def _texts(data: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The texts in plain data with an ending such as those of files, each with its dotted place: where it stands, and
-    under which key there."""
+    """The texts in plain data that end like names of files, each with its dotted place, what holds it, and its key
+    there. A `type` names a class, which may have a dot too."""
     for key, value in list(data.items() if isinstance(data, Mapping) else enumerate(data)):
         place = f"{where}.{key}" if where else str(key)
         if isinstance(value, Mapping | list):

@@ -19,11 +19,11 @@ done, which favours short ones). The release takes rollouts below 0.01 out of th
 up; here they stay in its denominators with an advantage of 0. The ratio that it is held against, `TrajectoryPPO`, is
 of a whole turn: a sample is a turn here.
 
-An earlier form of the claim (`results/half_tuned.json`, 20 seeds) had a lead of .117 [.085, .152] after four passes, and .011 and .012
-after one and two. It shows nothing of the ratios: its rates were tuned on half as many iterations. There the ratio of whole turns is best
-at 1e-3 (.596, and .568 at 3e-4), with which it stalls in the second half of a whole run (.534); at 3e-4, the rate of the token's ratio,
-it ended whole runs on the two tuning seeds at .673 and .671, where the token's ratio came to .650 on the claim's seeds. The claim now tunes whole
-runs, on other seeds, and has not been run.
+An earlier form of the claim (`results/half_tuned.json`, 20 seeds) had a lead of .117 [.085, .152] after four passes, and
+.011 and .012 after one and two. It shows nothing of the ratios: its rates were tuned on half as many iterations. There the
+ratio of whole turns is best at 1e-3 (.596, and .568 at 3e-4), with which it stalls in the second half of a whole run (.534).
+At 3e-4, the rate of the token's ratio, it ended whole runs on the two tuning seeds at .673 and .671, where the token's ratio
+came to .650 on the claim's seeds. The claim now tunes whole runs, on other seeds, and has not been run.
 
 On your own model and environment, a tool environment too, whose tools the chat template of the model presents:
 

@@ -27,7 +27,8 @@ Deviations: in `sqirl/exact` tables stand for networks, so regression does not g
 each state of the problem belongs to one step, as in the paper's analysis. In `sqirl` a network sees the step as a number
 (`TimeAwareObservation` is among the wrappers), so one network serves all steps from i on, and steps that are settled keep
 their own copy. Rewards are discounted by 0.99 a step; the paper has no discount (`agent.levels.0.data.discount=1`). The
-released distributional head and the average of weights are not here. An iteration settles a step, so long episodes take long. Runs are trained one by one: what is settled cannot be stacked.
+released distributional head and the average of weights are not here. An iteration settles a step, so long episodes take
+long. Runs are trained one by one: what is settled cannot be stacked.
 """
 
 from longstride.papers.card import Paper

@@ -56,7 +56,8 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "The Beta is closer in each of the eight worlds, but by .05 only in six. The cause is not how far lengths are apart: from chains of one length on, "
-    "its gain is .064, .085 and .053, so chains of seven steps are not solved with one chance either. A weakness of the dose: each of its arms was "
-    "tuned to the highest coverage, at an end of the grid (temperatures .6, .6 and 2), so temperature goes along with it."
+    "The Beta is closer in each of the eight worlds, but by .05 only in six. Its gain does not come of lengths that are apart: it is .064 on "
+    "chains of one length, .085 where lengths are near and .053 where they are far apart, so chains of seven steps are not solved with one chance "
+    "either. A weakness of the dose: each of its arms was tuned to the highest coverage, at an end of the grid (temperatures .6, .6 and 2), so "
+    "the temperature changes with it."
 )

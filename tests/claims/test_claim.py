@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 from shutil import copytree
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from longstride.claims.curves import _add_gained, _matched, matched, paired_valu
 from longstride.claims.judging import judge_kept, verdict_of
 from longstride.claims.kept import write_kept
 from longstride.claims.runner import run_claim
-from longstride.claims.tuning import tuning_run
+from longstride.claims.tuning import arm_run, tuning_run
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.lock import held
@@ -35,6 +35,7 @@ from longstride.report import claims as pages
 from longstride.report.claims import write_pages
 from longstride.rewards import TaskReward
 from longstride.rollout.context import RecentObservations
+from longstride.run.extrapolation import Extrapolation, Reading
 from longstride.run.recipe import Evaluation, Recipe
 from longstride.stats import Effect, Finding, Judgement, Ordering
 from longstride.strategies import Direct
@@ -150,6 +151,10 @@ def test_an_arm_that_learns_nothing_is_a_result_and_not_given_up(recipe, tmp_pat
         idle.train(tmp_path / "alone")
     result = run_claim(short_and_long(make_claim(idle, control=None, seeds=(0, 1))), tmp_path)
     assert result["arms"]["short"]["env_steps"] and result["effects"][0]["mean"] > 0
+
+    law = Extrapolation(name="law", run=idle, readings={"stays": Reading()})
+    fitted = make_claim(idle).model_copy(update={"arms": {"law": law}, "recipe": law})
+    assert cast(Any, arm_run(fitted, "law", {}, 0)).run.patience == 3
 
 
 def test_a_claim_writes_what_it_found(done):

@@ -124,6 +124,13 @@ class TestTuning:
         assert result["tuned"]["firm"]["tried"][0] == [{"method.rate": 0.01}, 0.01]
         assert result["arms"]["firm"]["measures"]["samples"]["value"] == 32
 
+    def test_sides_go_on_at_full_length_until_no_neighbour_is_better(self, tmp_path: Path):
+        of = CLAIM.replace(tuning={"problem.top": 0.0})  # where nothing is to climb, all rates are level
+        found = tuned(of, tmp_path)
+        assert [changes["method.rate"] for changes, _ in found["firm"]["whole"]] == [0.1, 0.03, 0.3, 1.0, 1.9]
+        assert found["firm"]["chosen"] == {"method.rate": 1.0} and found["firm"]["ends"] == []
+        assert "whole" not in found["more"] and "whole" not in tuned(CLAIM, tmp_path / "whole")["firm"]
+
     def test_a_grid_that_cannot_be_tried_is_refused(self):
         with pytest.raises(ValueError, match="at least 5 items"):
             claim(grid={"method.rate": (0.1, 0.2)}, tuning_seeds=(10,))
@@ -497,23 +504,18 @@ def test_the_page_of_a_claim_points_at_an_arm_that_learns_nothing(tmp_path: Path
 class TestStages:
     def test_what_is_said_beforehand_is_what_is_run(self, tmp_path: Path):
         of = CLAIM.replace(grid={"firm: method.rate": RATES}, tuning={"iterations": 2})
-        seen: list[str] = []
-
-        def watch(run: str) -> Silent:
-            seen.append(run)
-            return Silent()
-
-        prepare(of, tmp_path, watch)
-        before, told = len(seen), stages(of)
-        run_claim(of, tmp_path, watch=watch)
+        prepare(of, tmp_path)
+        before, told = len(list((tmp_path / of.name).glob("*/*/metrics.jsonl"))), stages(of)
+        run_claim(of, tmp_path)
+        after = len(list((tmp_path / of.name).glob("**/metrics.jsonl")))
         rates = len(RATES)
         assert told == {
             "tuning": Load(2 * rates, 2 * rates * 2, 0),
-            "pilot": Load(2 * 4, 2 * 4 * RECIPE.iterations, 0),
+            "pilot": Load(2 * (4 + 2), 2 * (4 + 2) * RECIPE.iterations, 0),  # and firm beside its best
             "seeds": Load(5 * 4, 5 * 4 * RECIPE.iterations, 0),
         }
         assert before == told["tuning"].runs + told["pilot"].runs
-        assert len(seen) - before == told["tuning"].runs + told["seeds"].runs, "what is tuned is read again"
+        assert after - before == told["seeds"].runs, "what is tuned is read again"
 
     def test_a_pilot_of_arms_that_are_tuned_at_full_length_is_among_their_tuning(self, tmp_path: Path):
         prepare(CLAIM, tmp_path)

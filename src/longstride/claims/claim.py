@@ -153,6 +153,17 @@ class Claim(Component):
         return list(dict.fromkeys(side.partition("@")[0] for side in sides))
 
     @property
+    def sides(self) -> list[str]:
+        """The arms between which an effect is expected, each once."""
+        both = ((side.partition("@")[0] for side in (r.worse, r.better)) for r in self.expected.parsed)
+        return list(dict.fromkeys(arm for of in both for arm in of))
+
+    @property
+    def sign(self) -> int:
+        """By which a measure is multiplied, so that the highest is best."""
+        return -1 if self.lower_is_better else 1
+
+    @property
     def design(self) -> dict[str, Any]:
         """How it is held to be fair, as plain data: what is left at its default is left out."""
         data, plain = self.as_data(), type(self).model_fields

@@ -49,11 +49,17 @@ def stages(claim: Claim) -> Mapping[Stage, Load]:
     check_seeds(claim)
     check_evaluated(claim)
     seeds, tries = len(claim.tuning_seeds), {arm: prod(map(len, of.values())) if of else 0 for arm, of in found.items()}
+    # where tuning is shorter, a side goes on at its full length with the neighbours of its best; of longer ways nothing
+    # is known beforehand
+    beside = {arm: sum(min(2, len(v) - 1) for v in of.values()) * (arm in claim.sides) for arm, of in found.items()}
     short = {arm: tuning_run(claim, arm, {}, claim.tuning_seeds[0], whole=False) for arm in claim.arms if seeds}
     return {
         "tuning": _load(short, {arm: seeds * n for arm, n in tries.items()}),
         # an arm that is tuned at its full length has its pilot among the runs of its tuning
-        "pilot": _load(claim.arms, {arm: seeds for arm, n in tries.items() if claim.tuning or not n}),
+        "pilot": _load(
+            claim.arms,
+            {arm: seeds * (1 + (n and beside[arm])) for arm, n in tries.items() if claim.tuning or not n},
+        ),
         "seeds": _load(claim.arms, dict.fromkeys(claim.arms, len(claim.seeds))),
     }
 
@@ -87,7 +93,7 @@ def hours(claim: Claim) -> float:
         LongstrideError: an arm cannot be trained.
     """
     loads = stages(claim).values()
-    sides = dict.fromkeys(side.partition("@")[0] for of in claim.expected.parsed for side in (of.better, of.worse))
+    sides = claim.sides
     once, each, evaluation = map(sum, zip(*(_seconds(claim, arm) for arm in sides), strict=True))
     seconds = sum(load.runs * once + load.iterations * each + load.evaluations * evaluation for load in loads)
     return seconds / len(sides) / 3600

@@ -18,6 +18,7 @@ from longstride.claims.kept import DIGITS
 from longstride.claims.worlds import world
 from longstride.core.errors import ConfigError
 from longstride.run.experiment import Experiment
+from longstride.run.extrapolation import Extrapolation
 from longstride.run.listener import Listener
 from longstride.run.many import train_all
 from longstride.run.recipe import Recipe
@@ -27,7 +28,8 @@ CLOSE = 1e-9
 """Means that differ by less are level."""
 Tuned = dict[str, dict[str, Any]]
 """By arm: `chosen` (changes by dotted setting), `tried` (changes and the mean of every combination), `ends` (settings
-whose best is the first or the last number of the grid)."""
+whose best is the first or the last number of the grid), `whole` (changes and the mean of what was tried at full length,
+where tuning is shorter)."""
 
 
 def axes(claim: Claim, arm: str) -> dict[str, tuple[Any, ...]]:
@@ -69,7 +71,10 @@ def arm_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int) -> Ex
     drawn = {key: of for key, of in world(claim.worlds, seed).items() if setting(ours, key) == setting(recipe, key)}
     try:
         run = claim.arms[arm].replace(**nested({**drawn, **changes, "seed": seed}))  # at once: each copy is checked
-        return run.replace(patience=run.iterations + 1) if isinstance(run, Recipe) else run
+        patience = {"patience": run.iterations + 1}
+        if isinstance(run, Extrapolation) and isinstance(run.run, Recipe):
+            return run.replace(run=patience)
+        return run.replace(**patience) if isinstance(run, Recipe) else run
     except ConfigError as e:
         drew = f", in the world that seed {seed} draws: {drawn}" if drawn else ""
         raise ConfigError(f"{arm}: {e}{drew}") from e
@@ -102,11 +107,12 @@ def tuning_folder(claim: Claim, home: Path, arm: str, changes: Mapping[str, Any]
 
 
 def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) -> Tuned:
-    """Runs what of the grid has not been run yet, and chooses; nothing is run for an arm without a grid.
+    """Runs what of the grid has not been run yet, and chooses; nothing is run for an arm without a grid. Where tuning
+    is shorter than the claim's runs, the sides of what is expected go on from there (`tune_whole`).
 
     Args:
         claim: whose arms are tuned.
-        home: runs stand in `home/tuning`.
+        home: runs stand in `home/tuning` and `home/pilot`.
         watch: by the name of its folder, whoever takes the rows of a run.
         jobs: runs at a time.
 
@@ -116,33 +122,93 @@ def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) 
         RunError: see `Experiment.train`.
     """
     found = all_axes(claim)
+    every = {
+        arm: [dict(zip(found[arm], values, strict=True)) for values in product(*found[arm].values())]
+        for arm in dict.fromkeys([*claim.weaker, *found])
+        if found[arm]
+    }
+    tried = _tried(claim, home, every, False, watch, jobs)
+    tuned: Tuned = {arm: {"chosen": {}, "tried": tried.get(arm, []), "ends": []} for arm in claim.arms}
+    for arm in tried:
+        _choose(claim, tuned[arm], tried[arm], found[arm])
+    for arm, whole in tune_whole(claim, home, tuned, watch, jobs).items():
+        _choose(claim, tuned[arm], whole, found[arm])
+        tuned[arm]["whole"] = whole
+    return tuned
+
+
+def tune_whole(
+    claim: Claim, home: Path, tuned: Tuned, watch: Callable[[str], Listener], jobs: int
+) -> dict[str, list[list[Any]]]:
+    """Tries the sides of what is expected at the length of the claim's own runs: each at its best, and at the
+    neighbours of that in the grid, until none of them is better. What is best in a short run need not be in a long one.
+
+    Args:
+        claim: whose arms are tuned.
+        home: runs stand in `home/pilot`.
+        tuned: how they were tuned so far.
+        watch: by the name of its folder, whoever takes the rows of a run.
+        jobs: runs at a time.
+
+    Returns:
+        By arm that has a grid, the changes and the mean of all that was tried; none where tuning is no shorter.
+
+    Raises:
+        RunError: see `Experiment.train`.
+    """
+    grids = {arm: axes(claim, arm) for arm in claim.sides if claim.tuning and tuned[arm]["tried"]}
+    whole: dict[str, list[list[Any]]] = {arm: [] for arm in grids}
+    best = {arm: tuned[arm]["chosen"] for arm in grids}
+    while missing := {
+        arm: new for arm in grids if (new := _around(best[arm], grids[arm], [done for done, _ in whole[arm]]))
+    }:
+        for arm, more in _tried(claim, home, missing, True, watch, jobs).items():
+            whole[arm] += more
+            best[arm] = _best(whole[arm], grids[arm], claim.sign)
+    return whole
+
+
+def _around(
+    at: dict[str, Any], grid: Mapping[str, tuple[Any, ...]], done: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """A setting and its neighbours, one key a step up or down its values, without those that are done."""
+    steps = ((key, of, of.index(at[key]) + step) for key, of in grid.items() for step in (-1, 1))
+    beside = [at | {key: of[k]} for key, of, k in steps if 0 <= k < len(of)]
+    return [changes for changes in (at, *beside) if changes not in done]
+
+
+def _tried(
+    claim: Claim,
+    home: Path,
+    settings: Mapping[str, list[dict[str, Any]]],
+    whole: bool,
+    watch: Callable[[str], Listener],
+    jobs: int,
+) -> dict[str, list[list[Any]]]:
+    """By arm, each of its settings with the mean of what it came to on the tuning seeds."""
     runs = {}
-    for arm in dict.fromkeys([*claim.weaker, *found]):
-        for values in product(*found[arm].values()) if found[arm] else ():
-            changes = dict(zip(found[arm], values, strict=True))
-            for seed in claim.tuning_seeds:
-                place = tuning_folder(claim, home, arm, changes, seed, whole=False)
-                if place in runs:
-                    raise ConfigError(
-                        f"grid: two settings of {arm} would have one folder, {place.name}, in whose name every sign "
-                        "but letters, digits and .,=+- is _; leave one of them out, or write it in another way"
-                    )
-                runs[place] = arm, changes, tuning_run(claim, arm, changes, seed, whole=False)
-    train_all({place: run for place, (*_, run) in runs.items()}, lambda place: watch(place.name), jobs)
+    for arm, changes in ((arm, changes) for arm, of in settings.items() for changes in of):
+        for seed in claim.tuning_seeds:
+            place = tuning_folder(claim, home, arm, changes, seed, whole)
+            if place in runs:
+                raise ConfigError(
+                    f"grid: two settings of {arm} would have one folder, {place.name}, in whose name every sign "
+                    "but letters, digits and .,=+- is _; leave one of them out, or write it in another way"
+                )
+            runs[place] = arm, tuning_run(claim, arm, changes, seed, whole)
+    train_all({place: run for place, (_, run) in runs.items()}, lambda place: watch(place.name), jobs)
 
     measure = claim.tuned_by or claim.measure
-    tuned: Tuned = {arm: {"chosen": {}, "tried": [], "ends": []} for arm in claim.arms}
-    for place, (arm, changes, _) in runs.items():
-        tried = tuned[arm]["tried"]
-        if not tried or tried[-1][0] != changes:
-            tried.append([changes, []])
-        tried[-1][1].append(value(read_curves(place, arm, [measure])[arm][-1], measure))
-    for arm, of in tuned.items():
-        if of["tried"]:
-            of["tried"] = [[changes, float(f"{fmean(values):.{DIGITS}g}")] for changes, values in of["tried"]]
-            of["chosen"] = _best(of["tried"], found[arm], -1 if claim.lower_is_better else 1)
-            of["ends"] = [key for key, at in of["chosen"].items() if _at_an_end(at, found[arm][key])]
-    return tuned
+    ends = iter([value(read_curves(place, arm, [measure])[arm][-1], measure) for place, (arm, _) in runs.items()])
+    return {
+        arm: [[changes, float(f"{fmean(next(ends) for _ in claim.tuning_seeds):.{DIGITS}g}")] for changes in of]
+        for arm, of in settings.items()
+    }
+
+
+def _choose(claim: Claim, of: dict[str, Any], tried: list[list[Any]], grid: Mapping[str, tuple[Any, ...]]) -> None:
+    of["chosen"] = _best(tried, grid, claim.sign)
+    of["ends"] = [key for key, at in of["chosen"].items() if _at_an_end(at, grid[key])]
 
 
 def _best(tried: list[list[Any]], grid: Mapping[str, tuple[Any, ...]], sign: int) -> dict[str, Any]:

@@ -56,7 +56,7 @@ CLAIM = Claim(
     # before the midpoint no curve says where it will end
     control=Ordering(relations=("swept@early_sigmoid > swept@early_stays by 0.02",)),
     reported=Ordering(relations=("swept > swept@power in closer", "swept > swept@power")),
-    seeds=tuple(range(420, 432)),
+    seeds=tuple(range(420, 450)),
     tuning_seeds=(930, 931),
     grid={"run.learner.lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
     tuned_by="reached",

@@ -166,6 +166,25 @@ class TestWords:
             lacking(few) == ["its pilot asks for 9 seeds"] and lacking(few | {"recipe": {"type": "exact_recipe"}}) == []
         )
 
+    def test_what_was_tuned_on_shorter_runs_is_shown_where_no_neighbour_takes_the_lead_at_full_length(self):
+        effect = {"relation": "a > b by 0.1", "lo": 0.15, "gap": 0.1}
+        of = self.result("recipe", design=self.DESIGN | {"tuning": {"iterations": 2}}, effects=[effect])
+        assert lacking(of) == ["a and b are tuned on shorter runs alone"]
+        assert lacking(of | {"verdict": "not reproduced"}) == []
+
+        def checked(means: tuple[float, float], low: bool = False) -> list[str]:
+            arm = {"chosen": {"lr": 1}, "tried": [[{}, 0.0]], "whole": [[{"lr": k}, means[k]] for k in (0, 1)]}
+            other = arm | {"whole": [[{"lr": 1}, 0.5]]}
+            design = of["design"] | {"lower_is_better": low}
+            return lacking(
+                of | {"design": design, "tuned": {"a": other, "b": arm} if not low else {"a": arm, "b": other}}
+            )
+
+        assert checked((0.54, 0.5)) == [] and checked((0.4, 0.5)) == []
+        assert checked((0.56, 0.5)) == ["b gains 0.060 at full length by a setting beside its own"]
+        assert checked((0.56, 0.5), low=True) == []
+        assert checked((0.44, 0.5), low=True) == ["a gains 0.060 at full length by a setting beside its own"]
+
     def test_a_result_of_before_the_standard_lacks_all_of_it(self):
         old = {"recipe": {"type": "exact_recipe"}, "verdict": "reproduced", "ordering": ["a@x > b"]}
         assert len(lacking(old)) == 4 and word(old) == "below standard"

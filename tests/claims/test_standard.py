@@ -23,7 +23,7 @@ from longstride.claims.frozen import SUFFIX, check_unspent, freeze, frozen_at, h
 from longstride.claims.judging import judge, judge_kept
 from longstride.claims.kept import read_kept, without_means, write_kept
 from longstride.claims.pilot import seeds_needed, told
-from longstride.claims.runner import prepare, run_claim
+from longstride.claims.runner import check_tuning, prepare, run_claim
 from longstride.claims.stages import Load, stages
 from longstride.claims.tuning import arm_run, tune
 from longstride.claims.worlds import Among, Between, world
@@ -501,6 +501,32 @@ def test_the_page_of_a_claim_points_at_an_arm_that_learns_nothing(tmp_path: Path
     assert "the best of 6; at the floor at each of them, so" in line
 
 
+class TestCheckTuning:
+    def test_sides_of_a_kept_result_are_tried_at_full_length_beside_their_settings(self, tmp_path: Path):
+        of = CLAIM.replace(tuning={"problem.top": 0.0})
+        kept = run_claim(of, tmp_path / "first")
+        for arm in kept["tuned"].values():  # as tuning was before it went on at full length
+            arm |= {"chosen": {"method.rate": 0.3}}
+            arm.pop("whole", None)
+        path = tmp_path / "kept.json"
+        write_kept(path, kept)
+        found = check_tuning(of, path, tmp_path)
+        assert found == json.loads((tmp_path / "climbing.json").read_text())
+        assert {key for key in found if found[key] != kept[key]} == {"tuned"}
+        whole = {
+            arm: [changes["method.rate"] for changes, _ in t.get("whole", [])] for arm, t in found["tuned"].items()
+        }
+        assert whole == {"firm": [0.3, 0.1, 1.0, 1.9], "slips": [0.3, 0.1, 1.0, 1.9], "hardly": [], "more": []}
+        assert "- slips: `method.rate` = 0.3, the best of 6; at full length another is better by 0.700, of 4" in page(
+            found, drawn=True
+        )
+        with pytest.raises(ConfigError, match="of an earlier form of climbing, which has otherwise: seeds"):
+            check_tuning(of.replace(seeds=(5, 6, 7, 8, 9)), path, tmp_path)
+        write_kept(path, run_claim(CLAIM, tmp_path / "long"))
+        with pytest.raises(ConfigError, match="tuned at their full length"):
+            check_tuning(CLAIM, path, tmp_path)
+
+
 class TestStages:
     def test_what_is_said_beforehand_is_what_is_run(self, tmp_path: Path):
         of = CLAIM.replace(grid={"firm: method.rate": RATES}, tuning={"iterations": 2})
@@ -719,6 +745,9 @@ def test_the_command_tunes_freezes_and_says_how_many_seeds_are_needed(tmp_path, 
     assert main(["claim", path, "--seeds", "5"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("climbing.explored: below standard\n") and "  it was not frozen before its" in said
+    (tmp_path / "claims" / "climbing.explored.json").rename(kept := tmp_path / "claims" / "climbing.json")
+    assert main(["claim", path, "--check-tuning"]) == 2 and "tuned at their full length" in capsys.readouterr().err
+    kept.unlink()
     assert main(["claim", path, "--freeze"]) == 2 and "has a run of one of its seeds" in capsys.readouterr().err
     names = ["one", "two"]
     monkeypatch.setattr(

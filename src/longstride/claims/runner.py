@@ -17,9 +17,9 @@ from longstride.claims.claim import SPENT, Claim
 from longstride.claims.curves import all_curves, check_evaluated, matched, paired_values
 from longstride.claims.frozen import check_runs, frozen_at
 from longstride.claims.judging import judge
-from longstride.claims.kept import read_kept, write_kept
+from longstride.claims.kept import differences, read_kept, write_kept
 from longstride.claims.pilot import check_pilot, run_pilot
-from longstride.claims.tuning import Tuned, arm_run, check_seeds, tune
+from longstride.claims.tuning import Tuned, arm_run, check_seeds, tune, tune_whole
 from longstride.core.errors import ConfigError, RunError, unknown
 from longstride.core.lock import held
 from longstride.core.provenance import clean, commit
@@ -186,6 +186,28 @@ def prepare(
         check_evaluated(claim)
         tuned = tune(claim, home, named, jobs)
         return tuned, run_pilot(claim, tuned, home, named, jobs)
+
+
+def check_tuning(
+    claim: Claim, path: Path, folder: Path, watch: Callable[[str], Listener] | None = None, jobs: int = 1
+) -> dict[str, Any]:
+    """Tries the sides of the result in `path`, whose tuning was shorter than their runs, at full length beside the
+    settings that they entered with (see `claims.tuning.tune_whole`), and keeps it in `folder/NAME.json` with what came.
+    Only tuning seeds are run. A rival that gains too much takes the result its word (see `claims.standard`).
+
+    Raises:
+        ConfigError: the claim is another one than that of the result, or its tuning is no shorter.
+        RunError: see `Experiment.train`; the result is damaged; another process runs this claim.
+    """
+    result = read_kept(path)
+    if changed := differences(claim, result):
+        raise ConfigError(f"{path} is of an earlier form of {claim.name}, which has otherwise: {changed[0]}")
+    if not claim.tuning:
+        raise ConfigError(f"the arms of {claim.name} were tuned at their full length, so there is nothing to check")
+    with held(home := folder / claim.name):
+        whole = tune_whole(claim, home, result["tuned"], lambda run: watch(run) if watch else Silent(), jobs)
+    tuned = {arm: of | ({"whole": whole[arm]} if arm in whole else {}) for arm, of in result["tuned"].items()}
+    return write_kept(folder / f"{claim.name}.json", result | {"tuned": tuned})
 
 
 def _arm(

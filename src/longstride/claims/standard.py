@@ -2,7 +2,7 @@
 
 What always holds: a word follows from what is kept, so results of before the standard are read by it as all others
 are. An exact problem shows that a mechanism holds in its worlds; shown is what was run, on a model or in an
-environment, with as many seeds as its pilot asks for.
+environment, with as many seeds as its pilot asks for and with settings that are good for runs as long as its own.
 """
 
 from collections.abc import Mapping
@@ -21,12 +21,14 @@ def lacking(result: Mapping[str, Any]) -> list[str]:
         side.partition("@")[0] for text in result.get("ordering", ()) for side in text.split(" ")[:3:2]
     )
     untuned = [arm for arm in sides if not tuned.get(arm, {}).get("tried")]
+    shown = not exact and result["verdict"] == "reproduced"
     return [
         *(["its world is one, and not drawn"] if exact and "worlds" not in design else []),
         *([f"{' and '.join(untuned)} {'is' if len(untuned) == 1 else 'are'} not tuned"] if untuned else []),
         *([] if design.get("cost") else ["no cost is named"]),
         *([] if result.get("frozen") else ["it was not frozen before its seeds were run"]),
-        *(_power(result.get("pilot")) if not exact and result["verdict"] == "reproduced" else []),
+        *(_power(result.get("pilot")) if shown else []),
+        *(_whole(result) if shown and "tuning" in design else []),
     ]
 
 
@@ -37,6 +39,29 @@ def _power(pilot: Mapping[str, Any] | None) -> list[str]:
     if pilot["needed"] is None or pilot["needed"] > pilot["claimed"]:
         return [f"its pilot asks for {pilot['needed'] or 'more than 10,000'} seeds"]
     return []
+
+
+def _whole(result: Mapping[str, Any]) -> list[str]:
+    """What a run lacks whose arms were tuned on shorter runs: that its sides were tried at full length too, and that
+    the weaker one gains less there than what it is behind."""
+    found = []
+    for effect in result["effects"]:
+        sides = [side.partition("@")[0] for side in effect["relation"].split(" ")[:3:2]]
+        if unseen := [arm for arm in sides if not result["tuned"].get(arm, {}).get("whole")]:
+            found.append(f"{' and '.join(unseen)} {'is' if len(unseen) == 1 else 'are'} tuned on shorter runs alone")
+            continue
+        low = result["design"].get("lower_is_better", False)
+        weaker = sides[0 if low else 1]
+        if effect["lo"] - (gain := beside(result["tuned"][weaker], low)) <= effect["gap"]:
+            found.append(f"{weaker} gains {gain:.3f} at full length by a setting beside its own")
+    return found
+
+
+def beside(tuned: Mapping[str, Any], low: bool) -> float:
+    """By how much the best of what an arm was tried with at full length is better than the setting that it entered
+    with, in what it was tuned by; `low` where the lowest is best."""
+    means = [-mean if low else mean for _, mean in tuned["whole"]]
+    return max(means) - means[[changes for changes, _ in tuned["whole"]].index(tuned["chosen"])]
 
 
 def word(result: Mapping[str, Any]) -> Word:

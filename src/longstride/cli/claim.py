@@ -39,6 +39,11 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--judge", action="store_true", help="run nothing: judge what is kept by the relations that decide now"
     )
+    parser.add_argument(
+        "--check-tuning",
+        action="store_true",
+        help="run a kept result's sides at full length beside their settings, where tuning was shorter",
+    )
     parser.add_argument("--dry-run", action="store_true", help="run nothing: say how many runs each stage takes")
     parser.add_argument(
         "--estimate", action="store_true", help="the same, and train one iteration to say about how long it all takes"
@@ -51,9 +56,11 @@ def run(args: argparse.Namespace) -> int:
     """Runs what has not been run yet; whatever the verdict, the exit code is 0."""
     if args.all == (args.name is not None):
         raise ConfigError("give the NAME of one claim from `longstride list`, or --all")
-    if sum((args.pilot, args.freeze, args.judge, args.dry_run, args.estimate, args.seeds is not None)) > 1:
+    alone = (args.pilot, args.freeze, args.judge, args.check_tuning, args.dry_run, args.estimate)
+    if sum((*alone, args.seeds is not None)) > 1:
         raise ConfigError(
-            "give one of --pilot, --freeze, --judge, --dry-run, --estimate and --seeds: each of them is done alone"
+            "give one of --pilot, --freeze, --judge, --check-tuning, --dry-run, --estimate and --seeds: each of them "
+            "is done alone"
         )
     if args.jobs < 1:
         raise ConfigError(f"--jobs is the number of runs at a time, at least 1; got {args.jobs}")
@@ -66,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from longstride.claims.judging import judge_kept
-    from longstride.claims.runner import run_claim
+    from longstride.claims.runner import check_tuning, run_claim
     from longstride.claims.standard import lacking, word
     from longstride.report.claims import judged, write_pages
     from longstride.report.live import Live
@@ -88,6 +95,8 @@ def run(args: argparse.Namespace) -> int:
                 continue
             if args.judge:
                 results.append(judge_kept(claim, _kept(name, claim), FOLDER))
+            elif args.check_tuning:
+                results.append(check_tuning(claim, _kept(name, claim), FOLDER, watch, args.jobs))
             else:
                 results.append(run_claim(claim, FOLDER, seeds, watch, args.jobs, _place(name, claim), name))
             write_pages(FOLDER, results[-1])
@@ -95,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
             again = "--all" if args.all else shlex.quote(args.name)
             count = "" if args.seeds is None else f" --seeds {args.seeds}"
             count += " --pilot" * args.pilot + " --freeze" * args.freeze + " --estimate" * args.estimate
+            count += " --check-tuning" * args.check_tuning
             jobs = "" if args.jobs == 1 else f" --jobs {args.jobs}"
             say(f"\nstopped; go on with:\n  {program()} claim {again}{count}{jobs}", file=sys.stderr)
             return 130

@@ -17,7 +17,7 @@ from longstride.claims.controls import learns_nothing
 from longstride.claims.kept import read_kept
 from longstride.claims.pilot import told
 from longstride.claims.runner import CHECKS
-from longstride.claims.standard import lacking, word
+from longstride.claims.standard import beside, lacking, word
 from longstride.core.files import write_atomically
 from longstride.rollout.summary import HORIZONS
 from longstride.stats import Relation
@@ -241,7 +241,8 @@ def _fairness(result: dict[str, Any]) -> list[str]:
             chosen = ", ".join(f"`{key}` = {value}" for key, value in of["chosen"].items())
             ends = f"; at an end of its grid: {', '.join(of['ends'])}" if of["ends"] else ""
             floor = f"; {said}" if (said := learns_nothing(result.get("design", {}), of["tried"])) else ""
-            lines.append(f"- {arm}: {chosen}, the best of {len(of['tried'])}{ends}{floor}")
+            whole = f"; {_at_full_length(result, of)}" if "whole" in of else ""
+            lines.append(f"- {arm}: {chosen}, the best of {len(of['tried'])}{whole}{ends}{floor}")
     if lines:
         lines = ["", "Arms enter at their best on other seeds:", "", *lines]
     if cost := result.get("design", {}).get("cost"):
@@ -253,6 +254,13 @@ def _fairness(result: dict[str, Any]) -> list[str]:
     if pilot := result.get("pilot"):
         lines += ["", f"Its pilot: {told(pilot)}."]
     return lines
+
+
+def _at_full_length(result: dict[str, Any], tuned: dict[str, Any]) -> str:
+    """What an arm that was tuned on shorter runs came to with the settings beside its own."""
+    gain = beside(tuned, result["design"].get("lower_is_better", False))
+    better = f"another is better by {gain:.3f}" if gain > 0 else "none is better"
+    return f"at full length {better}, of {len(tuned['whole'])}"
 
 
 def _listed(values: list[Any], shown: Callable[[Any], str]) -> str:

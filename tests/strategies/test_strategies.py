@@ -113,6 +113,13 @@ def test_direct_evaluation_may_have_limits_of_its_own():
     ]  # fmt: skip
 
 
+def test_more_checks_than_turns_are_refused_where_no_answer_would_count():
+    with pytest.raises(ConfigError, match="given 4 times, and episodes take 3 turns at most, so none would count"):
+        CheckAgain(checks=4).budget(Budget(turns=3))
+    for strategy in (CheckAgain(checks=3), CheckAgain(checks=4, keep_last_answer=True)):
+        assert strategy.budget(Budget(turns=3)) == Budget(turns=3)
+
+
 def test_names_tell_strategies_apart_and_data_builds_them():
     assert [s.name for s in (Direct(), CheckAgain(), CheckAgain(checks=4))] == [
         "direct",

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from longstride.core.budget import Budget
 from longstride.core.content import with_lines
+from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.envs.base import HELD_ANSWER, AskingAgain, Env, Observation, Step
 from longstride.envs.interface import ask
@@ -32,6 +34,15 @@ class CheckAgain(Strategy):
     def name(self) -> str:
         kept = "_keep" if self.keep_last_answer else ""
         return f"check_again_{self.checks}{kept}{settings_in(self, 'checks', 'keep_last_answer')}"
+
+    def budget(self, budget: Budget) -> Budget:
+        """Raises: ConfigError where no episode can give an answer that often."""
+        if budget.turns < self.checks and not self.keep_last_answer:
+            raise ConfigError(
+                f"strategy {self.name} counts the answer that is given {self.checks} times, and episodes take "
+                f"{budget.turns} turns at most, so none would count; take fewer checks, or a larger test_budget.turns"
+            )
+        return budget
 
     def wrap(self, env: Env) -> Env:
         if isinstance(env, AskingAgain):

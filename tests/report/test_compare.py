@@ -92,6 +92,15 @@ class TestCompare:
         assert found["recipe"] == {"type": ["recipe", "control_recipe"]}
         assert "of different kinds (recipe, control_recipe)" in as_text(found)
 
+    def test_files_of_episodes_have_no_settings_that_differ(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path) -> None:
+        assert (
+            main(["export", str(runs[0].folder), "--trajectories", str(tmp_path / "after"), "--episodes", "after"]) == 0
+        )
+        found = ls.compare(runs[0], tmp_path / "after")
+        assert found["recipe"] == found["code"] == {} and "Files of episodes have no recipe" in as_text(found)
+        three = ls.compare(*runs, tmp_path / "after")["recipe"]
+        assert three.keys() == ls.compare(*runs)["recipe"].keys() and three["learner.lr"] == [3e-4, 0.01, None]
+
     def test_settings_that_differ_are_named_and_no_others(self, runs: tuple[ls.Run, ls.Run]) -> None:
         recipe = ls.compare(*runs)["recipe"]
         assert recipe["learner.lr"] == [3e-4, 0.01] and recipe["learner.lora.rank"] == [None, 4]

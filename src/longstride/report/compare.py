@@ -63,7 +63,6 @@ ALONG = 8
 """Evaluations that a row shows, at most."""
 PROFILE = 21
 """Thresholds of a performance profile."""
-SAME = "The recipes are the same."
 DOCTYPE = b"<!doctype html"
 """What a page begins with."""
 CONTROL = "control_recipe"
@@ -120,7 +119,11 @@ def compare(folders: Sequence[Path], by: str = "") -> dict[str, Any]:
 def as_text(found: dict[str, Any]) -> str:
     """What `compare` found, as tables of plain text."""
     kinds = (_rows, _horizon_rows, _difference_rows, _method_rows)
-    parts = [*(table(rows(found)) for rows in kinds), "\n".join(_notes(found)), table(_recipe_rows(found)) or SAME]
+    parts = [
+        *(table(rows(found)) for rows in kinds),
+        "\n".join(_notes(found)),
+        table(_recipe_rows(found)) or _same(found),
+    ]
     return "\n\n".join(filter(None, parts))
 
 
@@ -160,7 +163,7 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
         differences=table_html(_difference_rows(found))
         + table_html(_method_rows(found))
         + "".join(f"<p>{escape(note)}.</p>" for note in _notes(found)),
-        recipes=table_html(_recipe_rows(found)) or f"<p>{SAME}</p>",
+        recipes=table_html(_recipe_rows(found)) or f"<p>{_same(found)}</p>",
         style=style,
         script=script,
         style_hash=hash_of(style),
@@ -358,9 +361,11 @@ def _recipes(records: Sequence[Record]) -> dict[str, list[Any]]:
 
 
 def _differing(data: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """By key what each has, where they differ."""
-    values = {key: [d.get(key) for d in data] for key in dict.fromkeys(key for d in data for key in d)}
-    return {key: found for key, found in values.items() if any(value != found[0] for value in found[1:])}
+    """By key what each has, where those differ that have anything."""
+    some = [d for d in data if d]
+    values = {key: [d.get(key) for d in some] for key in dict.fromkeys(key for d in some for key in d)}
+    differing = [key for key, found in values.items() if any(value != found[0] for value in found[1:])]
+    return {key: [d.get(key) for d in data] for key in differing}
 
 
 def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
@@ -488,6 +493,12 @@ def _recipe_rows(found: dict[str, Any]) -> list[list[str]]:
         ["differs in", *names],
         *([key, *(brief(value, SHOWN) for value in values)] for key, values in differing.items()),
     ]
+
+
+def _same(found: dict[str, Any]) -> str:
+    """In place of a table without rows."""
+    several = sum(bool(run["recipe"]) for run in found["runs"]) > 1
+    return "The recipes are the same." if several else "Files of episodes have no recipe to compare."
 
 
 def _method_rows(found: dict[str, Any]) -> list[list[str]]:

@@ -191,9 +191,9 @@ def prepare(
 def check_tuning(
     claim: Claim, path: Path, folder: Path, watch: Callable[[str], Listener] | None = None, jobs: int = 1
 ) -> dict[str, Any]:
-    """Tries the sides of the result in `path`, whose tuning was shorter than their runs, at full length beside the
-    settings that they entered with (see `claims.tuning.tune_whole`), and keeps it in `folder/NAME.json` with what came.
-    Only tuning seeds are run. A rival that gains too much takes the result its word (see `claims.standard`).
+    """Tries the weaker sides of the result in `path`, whose tuning was shorter than their runs, at full length beside
+    the settings that they entered with (see `claims.tuning.tune_whole`), and keeps it in `folder/NAME.json` with what
+    came. Only tuning seeds are run. A rival that gains too much takes the result its word (see `claims.standard`).
 
     Raises:
         ConfigError: the claim is another one than that of the result, or its tuning is no shorter.
@@ -205,7 +205,9 @@ def check_tuning(
     if not claim.tuning:
         raise ConfigError(f"the arms of {claim.name} were tuned at their full length, so there is nothing to check")
     with held(home := folder / claim.name):
-        whole = tune_whole(claim, home, result["tuned"], lambda run: watch(run) if watch else Silent(), jobs)
+        whole = tune_whole(
+            claim, claim.weaker, home, result["tuned"], lambda run: watch(run) if watch else Silent(), jobs
+        )
     tuned = {arm: of | ({"whole": whole[arm]} if arm in whole else {}) for arm, of in result["tuned"].items()}
     return write_kept(folder / f"{claim.name}.json", result | {"tuned": tuned})
 

@@ -42,17 +42,14 @@ def _power(pilot: Mapping[str, Any] | None) -> list[str]:
 
 
 def _whole(result: Mapping[str, Any]) -> list[str]:
-    """What a run lacks whose arms were tuned on shorter runs: that its sides were tried at full length too, and that
-    the weaker one gains less there than what it is behind."""
-    found = []
+    """What a run lacks whose arms were tuned on shorter runs: that its weaker side was tried at full length too, and
+    gains less there than what it is behind."""
+    found, low = [], result["design"].get("lower_is_better", False)
     for effect in result["effects"]:
-        sides = [side.partition("@")[0] for side in effect["relation"].split(" ")[:3:2]]
-        if unseen := [arm for arm in sides if not result["tuned"].get(arm, {}).get("whole")]:
-            found.append(f"{' and '.join(unseen)} {'is' if len(unseen) == 1 else 'are'} tuned on shorter runs alone")
-            continue
-        low = result["design"].get("lower_is_better", False)
-        weaker = sides[0 if low else 1]
-        if effect["lo"] - (gain := beside(result["tuned"][weaker], low)) <= effect["gap"]:
+        weaker = effect["relation"].split(" ")[0 if low else 2].partition("@")[0]
+        if not (tuned := result["tuned"].get(weaker, {})).get("whole"):
+            found.append(f"{weaker} is tuned on shorter runs alone")
+        elif effect["lo"] - (gain := beside(tuned, low)) <= effect["gap"]:
             found.append(f"{weaker} gains {gain:.3f} at full length by a setting beside its own")
     return found
 

@@ -5,7 +5,7 @@ What always holds: arms are tuned alike, the weaker sides of what is expected fi
 the middle of the grid is taken; all that was tried is kept, and that the best is at an end of the grid is said.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from math import isnan
 from pathlib import Path
@@ -131,20 +131,21 @@ def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) 
     tuned: Tuned = {arm: {"chosen": {}, "tried": tried.get(arm, []), "ends": []} for arm in claim.arms}
     for arm in tried:
         _choose(claim, tuned[arm], tried[arm], found[arm])
-    for arm, whole in tune_whole(claim, home, tuned, watch, jobs).items():
+    for arm, whole in tune_whole(claim, claim.sides, home, tuned, watch, jobs).items():
         _choose(claim, tuned[arm], whole, found[arm])
         tuned[arm]["whole"] = whole
     return tuned
 
 
 def tune_whole(
-    claim: Claim, home: Path, tuned: Tuned, watch: Callable[[str], Listener], jobs: int
+    claim: Claim, arms: Iterable[str], home: Path, tuned: Tuned, watch: Callable[[str], Listener], jobs: int
 ) -> dict[str, list[list[Any]]]:
-    """Tries the sides of what is expected at the length of the claim's own runs: each at its best, and at the
-    neighbours of that in the grid, until none of them is better. What is best in a short run need not be in a long one.
+    """Tries arms at the length of the claim's own runs: each at its best, and at the neighbours of that in the grid,
+    until none of them is better. What is best in a short run need not be in a long one.
 
     Args:
-        claim: whose arms are tuned.
+        claim: whose arms they are.
+        arms: which.
         home: runs stand in `home/pilot`.
         tuned: how they were tuned so far.
         watch: by the name of its folder, whoever takes the rows of a run.
@@ -156,7 +157,7 @@ def tune_whole(
     Raises:
         RunError: see `Experiment.train`.
     """
-    grids = {arm: axes(claim, arm) for arm in claim.sides if claim.tuning and tuned[arm]["tried"]}
+    grids = {arm: axes(claim, arm) for arm in arms if claim.tuning and tuned[arm]["tried"]}
     whole: dict[str, list[list[Any]]] = {arm: [] for arm in grids}
     best = {arm: tuned[arm]["chosen"] for arm in grids}
     while missing := {

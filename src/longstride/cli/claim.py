@@ -42,7 +42,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--check-tuning",
         action="store_true",
-        help="run a kept result's sides at full length beside their settings, where tuning was shorter",
+        help="run a kept result's weaker sides at full length beside their settings, where tuning was shorter",
     )
     parser.add_argument("--dry-run", action="store_true", help="run nothing: say how many runs each stage takes")
     parser.add_argument(

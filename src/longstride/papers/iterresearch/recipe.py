@@ -56,5 +56,6 @@ CLAIM = Claim(
 FINDING = (
     "A policy that reads its report and the newest page has a success of 0.88, one that reads the first page and its newest four turns "
     "0.47 (+0.41 [0.36, 0.47]), by as many steps, and by as many tokens too. The longer ago something was seen, the larger the "
-    "difference: 0.09, 0.34 and 0.80. The geometric discount (beside no discount, and means over episodes) changes neither success nor length."
+    "difference: 0.09, 0.34 and 0.80. The geometric discount (beside no discount, and means over episodes) changes neither success nor length. "
+    "Rates were tuned on half of a run; run whole beside them afterwards, on the tuning seeds, the second gains 0.04 at the best and the first 0.01."
 )

@@ -517,9 +517,9 @@ class TestCheckTuning:
             arm: [changes["method.rate"] for changes, _ in t.get("whole", [])] for arm, t in found["tuned"].items()
         }
         assert whole == {"firm": [], "slips": [0.3, 0.1, 1.0, 1.9], "hardly": [], "more": []}
-        assert "- slips: `method.rate` = 0.3, the best of 6; at full length another is better by 0.700, of 4" in page(
-            found, drawn=True
-        )
+        said = page(found, drawn=True)
+        assert "Arms enter at their best on other seeds, in runs with `problem.top` = 0.0:" in said
+        assert "- slips: `method.rate` = 0.3, the best of 6; at full length another is better by 0.700, of 4" in said
         with pytest.raises(ConfigError, match="of an earlier form of climbing, which has otherwise: seeds"):
             check_tuning(of.replace(seeds=(5, 6, 7, 8, 9)), path, tmp_path)
         write_kept(path, run_claim(CLAIM, tmp_path / "long"))

@@ -78,7 +78,8 @@ class Claim(Component):
     tuning_seeds: tuple[int, ...] = ()
     """Seeds on which arms are tuned and a pilot is run, none of them of `seeds`."""
     tuning: Mapping[str, Any] = {}
-    """What all arms have otherwise while they are tuned, by dotted setting: `{"iterations": 6}`."""
+    """What all arms have otherwise while they are tuned, by dotted setting: `{"iterations": 6}`. The sides of what is
+    expected go on without it, beside their best."""
     tuned_by: str = ""
     """The measure by which the best is chosen; `measure` if empty."""
     lower_is_better: bool = False

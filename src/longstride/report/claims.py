@@ -244,7 +244,9 @@ def _fairness(result: dict[str, Any]) -> list[str]:
             whole = f"; {_at_full_length(result, of)}" if "whole" in of else ""
             lines.append(f"- {arm}: {chosen}, the best of {len(of['tried'])}{whole}{ends}{floor}")
     if lines:
-        lines = ["", "Arms enter at their best on other seeds:", "", *lines]
+        shorter = ", ".join(f"`{key}` = {value}" for key, value in result.get("design", {}).get("tuning", {}).items())
+        where = f", in runs with {shorter}" if shorter else ""
+        lines = ["", f"Arms enter at their best on other seeds{where}:", "", *lines]
     if cost := result.get("design", {}).get("cost"):
         equal = " Relations are judged where both sides have spent alike." if result["design"].get("equal_cost") else ""
         said = ", ".join(f"{100 * share:.1f} % ({text})" for text, share in result["costs"].items())

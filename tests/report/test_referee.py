@@ -64,8 +64,8 @@ def test_a_planted_difference_is_named_and_there_is_no_verdict(planted: str, kep
 
 def test_another_strategy_is_named(kept: Path, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
-    ls.evaluate("base-puzzles", "grpo", CheckAgain(checks=2), folder=theirs, **FEW)
-    assert referee(kept, theirs)["differs"] == {"strategy.name": [None, "check_again_2"]}
+    ls.evaluate("base-puzzles", "grpo", CheckAgain(checks=2, keep_last_answer=True), folder=theirs, **FEW)
+    assert referee(kept, theirs)["differs"] == {"strategy.name": [None, "check_again_2_keep"]}
 
 
 def rows_of_files(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:

@@ -168,16 +168,17 @@ class TestWords:
 
     def test_what_was_tuned_on_shorter_runs_is_shown_where_no_neighbour_takes_the_lead_at_full_length(self):
         effect = {"relation": "a > b by 0.1", "lo": 0.15, "gap": 0.1}
-        of = self.result("recipe", design=self.DESIGN | {"tuning": {"iterations": 2}}, effects=[effect])
+        of = self.result("recipe", design=self.DESIGN | {"tuning": {"iterations": 2}}, effects=[effect], measure="m")
         assert lacking(of) == ["b is tuned on shorter runs alone"]
         assert lacking(of | {"verdict": "not reproduced"}) == []
 
-        def checked(means: tuple[float, float], low: bool = False) -> list[str]:
+        def checked(means: tuple[float | None, float | None], low: bool = False) -> list[str]:
             arm = {"chosen": {"lr": 1}, "tried": [[{}, 0.0]], "whole": [[{"lr": k}, means[k]] for k in (0, 1)]}
             tuned = {"a": arm, "b": self.TUNED["b"]} if low else {"a": self.TUNED["a"], "b": arm}
             return lacking(of | {"design": of["design"] | {"lower_is_better": low}, "tuned": tuned})
 
-        assert checked((0.54, 0.5)) == [] and checked((0.4, 0.5)) == []
+        assert checked((0.54, 0.5)) == [] and checked((0.4, 0.5)) == [] and checked((None, 0.5)) == []
+        assert checked((0.5, None)) == ["b gains inf at full length by a setting beside its own"]
         assert checked((0.56, 0.5)) == ["b gains 0.060 at full length by a setting beside its own"]
         assert checked((0.56, 0.5), low=True) == []
         assert checked((0.44, 0.5), low=True) == ["a gains 0.060 at full length by a setting beside its own"]

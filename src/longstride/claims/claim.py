@@ -145,13 +145,8 @@ class Claim(Component):
 
     @property
     def weaker(self) -> list[str]:
-        """The arms over which an effect is expected, each once: the right sides of what is expected, or the left ones
-        where a relation is in the measure that arms are tuned by and the lowest is best, as in `dpo > inpo` of errors.
-        """
-        tuned = self.tuned_by or self.measure
-        low = [self.lower_is_better and (r.measure or self.measure) == tuned for r in self.expected.parsed]
-        sides = [r.better if best else r.worse for r, best in zip(self.expected.parsed, low, strict=True)]
-        return list(dict.fromkeys(side.partition("@")[0] for side in sides))
+        """The arms over which an effect is expected, each once (see `weaker_side`)."""
+        return list(dict.fromkeys(weaker_side(r, self.measure, self.design) for r in self.expected.parsed))
 
     @property
     def sides(self) -> list[str]:
@@ -173,6 +168,20 @@ class Claim(Component):
     def changes(self, arm: str) -> dict[str, Any]:
         """What an arm has otherwise than `recipe`, by dotted key; None where it has nothing."""
         return dict(differing(self.recipe.as_data(), self.arms[arm].as_data()))
+
+
+def weaker_side(relation: Relation, measure: str, design: Mapping[str, Any]) -> str:
+    """The arm over which an effect is expected: that on the right, or the one on the left where the relation is in the
+    measure that arms are tuned by and the lowest is best, as in `dpo > inpo` of errors.
+
+    Args:
+        relation: which is expected.
+        measure: of the claim.
+        design: of the claim (`Claim.design`).
+    """
+    tuned = design.get("tuned_by") or measure
+    low = design.get("lower_is_better", False) and (relation.measure or measure) == tuned
+    return (relation.better if low else relation.worse).partition("@")[0]
 
 
 def differing(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

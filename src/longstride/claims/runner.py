@@ -193,7 +193,17 @@ def check_tuning(
 ) -> dict[str, Any]:
     """Tries the weaker sides of the result in `path`, whose tuning was shorter than their runs, at full length beside
     the settings that they entered with (see `claims.tuning.tune_whole`), and keeps it in `folder/NAME.json` with what
-    came. Only tuning seeds are run. A rival that gains too much takes the result its word (see `claims.standard`).
+    came. Only tuning seeds are run. The result is no longer shown where a rival gains too much (see `claims.standard`).
+
+    Args:
+        claim: of the result, as it stands.
+        path: of the result.
+        folder: as in `run_claim`.
+        watch: by the name of its folder, whoever takes the rows of a run.
+        jobs: runs at a time.
+
+    Returns:
+        The result, with `whole` under `tuned` of each weaker side.
 
     Raises:
         ConfigError: the claim is another one than that of the result, or its tuning is no shorter.

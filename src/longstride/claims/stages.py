@@ -57,8 +57,7 @@ def stages(claim: Claim) -> Mapping[Stage, Load]:
         "tuning": _load(short, {arm: seeds * n for arm, n in tries.items()}),
         # an arm that is tuned at its full length has its pilot among the runs of its tuning
         "pilot": _load(
-            claim.arms,
-            {arm: seeds * (1 + (n and beside[arm])) for arm, n in tries.items() if claim.tuning or not n},
+            claim.arms, {arm: seeds * (1 + beside[arm]) for arm, n in tries.items() if claim.tuning or not n}
         ),
         "seeds": _load(claim.arms, dict.fromkeys(claim.arms, len(claim.seeds))),
     }
@@ -93,10 +92,9 @@ def hours(claim: Claim) -> float:
         LongstrideError: an arm cannot be trained.
     """
     loads = stages(claim).values()
-    sides = claim.sides
-    once, each, evaluation = map(sum, zip(*(_seconds(claim, arm) for arm in sides), strict=True))
+    once, each, evaluation = map(sum, zip(*(_seconds(claim, arm) for arm in claim.sides), strict=True))
     seconds = sum(load.runs * once + load.iterations * each + load.evaluations * evaluation for load in loads)
-    return seconds / len(sides) / 3600
+    return seconds / len(claim.sides) / 3600
 
 
 def _seconds(claim: Claim, arm: str) -> tuple[float, float, float]:

@@ -6,7 +6,11 @@ environment, with as many seeds as its pilot asks for and with settings that are
 """
 
 from collections.abc import Mapping
+from math import isnan
 from typing import Any, Literal
+
+from longstride.claims.claim import weaker_side
+from longstride.stats import Relation
 
 Word = Literal["holds", "shown", "null", "open", "below standard", "earlier form"]
 EXACT = "exact_recipe"
@@ -44,21 +48,27 @@ def _power(pilot: Mapping[str, Any] | None) -> list[str]:
 def _whole(result: Mapping[str, Any]) -> list[str]:
     """What a run lacks whose arms were tuned on shorter runs: that its weaker side was tried at full length too, and
     gains less there than what it is behind."""
-    found, low = [], result["design"].get("lower_is_better", False)
+    found, design = [], result["design"]
     for effect in result["effects"]:
-        weaker = effect["relation"].split(" ")[0 if low else 2].partition("@")[0]
+        weaker = weaker_side(Relation.of(effect["relation"]), result["measure"], design)
         if not (tuned := result["tuned"].get(weaker, {})).get("whole"):
             found.append(f"{weaker} is tuned on shorter runs alone")
-        elif effect["lo"] - (gain := beside(tuned, low)) <= effect["gap"]:
+        elif effect["lo"] - (gain := gain_beside(tuned, design)) <= effect["gap"]:
             found.append(f"{weaker} gains {gain:.3f} at full length by a setting beside its own")
     return found
 
 
-def beside(tuned: Mapping[str, Any], low: bool) -> float:
+def gain_beside(tuned: Mapping[str, Any], design: Mapping[str, Any]) -> float:
     """By how much the best of what an arm was tried with at full length is better than the setting that it entered
-    with, in what it was tuned by; `low` where the lowest is best."""
-    means = [-mean if low else mean for _, mean in tuned["whole"]]
-    return max(means) - means[[changes for changes, _ in tuned["whole"]].index(tuned["chosen"])]
+    with, in what it was tuned by. What is no number, which is kept as None, is worst.
+
+    Args:
+        tuned: of the arm, with `whole` (`claims.tuning.Tuned`).
+        design: of the claim (`Claim.design`).
+    """
+    sign = -1 if design.get("lower_is_better", False) else 1
+    worth = [float("-inf") if mean is None or isnan(mean) else sign * mean for _, mean in tuned["whole"]]
+    return max(worth) - worth[[changes for changes, _ in tuned["whole"]].index(tuned["chosen"])]
 
 
 def word(result: Mapping[str, Any]) -> Word:

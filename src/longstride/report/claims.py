@@ -17,7 +17,7 @@ from longstride.claims.controls import learns_nothing
 from longstride.claims.kept import read_kept
 from longstride.claims.pilot import told
 from longstride.claims.runner import CHECKS
-from longstride.claims.standard import beside, lacking, word
+from longstride.claims.standard import gain_beside, lacking, word
 from longstride.core.files import write_atomically
 from longstride.rollout.summary import HORIZONS
 from longstride.stats import Relation
@@ -260,7 +260,7 @@ def _fairness(result: dict[str, Any]) -> list[str]:
 
 def _at_full_length(result: dict[str, Any], tuned: dict[str, Any]) -> str:
     """What an arm that was tuned on shorter runs came to with the settings beside its own."""
-    gain = beside(tuned, result["design"].get("lower_is_better", False))
+    gain = gain_beside(tuned, result["design"])
     better = f"another is better by {gain:.3f}" if gain > 0 else "none is better"
     return f"at full length {better}, of {len(tuned['whole'])}"
 

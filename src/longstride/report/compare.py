@@ -122,7 +122,7 @@ def as_text(found: dict[str, Any]) -> str:
     parts = [
         *(table(rows(found)) for rows in kinds),
         "\n".join(_notes(found)),
-        table(_recipe_rows(found)) or _same(found),
+        table(_recipe_rows(found)) or _nothing_differs(found),
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -163,7 +163,7 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
         differences=table_html(_difference_rows(found))
         + table_html(_method_rows(found))
         + "".join(f"<p>{escape(note)}.</p>" for note in _notes(found)),
-        recipes=table_html(_recipe_rows(found)) or f"<p>{_same(found)}</p>",
+        recipes=table_html(_recipe_rows(found)) or f"<p>{_nothing_differs(found)}</p>",
         style=style,
         script=script,
         style_hash=hash_of(style),
@@ -495,7 +495,7 @@ def _recipe_rows(found: dict[str, Any]) -> list[list[str]]:
     ]
 
 
-def _same(found: dict[str, Any]) -> str:
+def _nothing_differs(found: dict[str, Any]) -> str:
     """In place of a table without rows."""
     several = sum(bool(run["recipe"]) for run in found["runs"]) > 1
     return "The recipes are the same." if several else "Files of episodes have no recipe to compare."

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from longstride.claims.standard import weaker_side
 from longstride.claims.worlds import Draw
 from longstride.core.component import Component
 from longstride.core.errors import unknown
@@ -145,8 +146,8 @@ class Claim(Component):
 
     @property
     def weaker(self) -> list[str]:
-        """The arms over which an effect is expected, each once (see `weaker_side`)."""
-        return list(dict.fromkeys(weaker_side(r, self.measure, self.design) for r in self.expected.parsed))
+        """The arms over which an effect is expected, each once (`claims.standard.weaker_side`)."""
+        return list(dict.fromkeys(weaker_side(text, self.measure, self.design) for text in self.expected.relations))
 
     @property
     def sides(self) -> list[str]:
@@ -168,20 +169,6 @@ class Claim(Component):
     def changes(self, arm: str) -> dict[str, Any]:
         """What an arm has otherwise than `recipe`, by dotted key; None where it has nothing."""
         return dict(differing(self.recipe.as_data(), self.arms[arm].as_data()))
-
-
-def weaker_side(relation: Relation, measure: str, design: Mapping[str, Any]) -> str:
-    """The arm over which an effect is expected: that on the right, or the one on the left where the relation is in the
-    measure that arms are tuned by and the lowest is best, as in `dpo > inpo` of errors.
-
-    Args:
-        relation: which is expected.
-        measure: of the claim.
-        design: of the claim (`Claim.design`).
-    """
-    tuned = design.get("tuned_by") or measure
-    low = design.get("lower_is_better", False) and (relation.measure or measure) == tuned
-    return (relation.better if low else relation.worse).partition("@")[0]
 
 
 def differing(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -3,14 +3,13 @@
 What always holds: a word follows from what is kept, so results of before the standard are read by it as all others
 are. An exact problem shows that a mechanism holds in its worlds; shown is what was run, on a model or in an
 environment, with as many seeds as its pilot asks for and with settings that are good for runs as long as its own.
+
+Imports nothing heavy: `longstride list` asks it.
 """
 
 from collections.abc import Mapping
 from math import isnan
 from typing import Any, Literal
-
-from longstride.claims.claim import weaker_side
-from longstride.stats import Relation
 
 Word = Literal["holds", "shown", "null", "open", "below standard", "earlier form"]
 EXACT = "exact_recipe"
@@ -50,12 +49,27 @@ def _whole(result: Mapping[str, Any]) -> list[str]:
     gains less there than what it is behind."""
     found, design = [], result["design"]
     for effect in result["effects"]:
-        weaker = weaker_side(Relation.of(effect["relation"]), result["measure"], design)
+        weaker = weaker_side(effect["relation"], result["measure"], design)
         if not (tuned := result["tuned"].get(weaker, {})).get("whole"):
             found.append(f"{weaker} is tuned on shorter runs alone")
         elif effect["lo"] - (gain := gain_beside(tuned, design)) <= effect["gap"]:
             found.append(f"{weaker} gains {gain:.3f} at full length by a setting beside its own")
     return found
+
+
+def weaker_side(relation: str, measure: str, design: Mapping[str, Any]) -> str:
+    """The arm over which an effect is expected: that on the right, or the one on the left where the relation is in the
+    measure that arms are tuned by and the lowest is best, as in `dpo > inpo` of errors.
+
+    Args:
+        relation: which is expected (`stats.Relation`).
+        measure: of the claim.
+        design: of the claim (`Claim.design`).
+    """
+    better, _, worse = relation.split(" ")[:3]
+    judged_by = relation.partition(" in ")[2] or measure
+    low = design.get("lower_is_better", False) and judged_by == (design.get("tuned_by") or measure)
+    return (better if low else worse).partition("@")[0]
 
 
 def gain_beside(tuned: Mapping[str, Any], design: Mapping[str, Any]) -> float:

@@ -1,6 +1,7 @@
 """Recorded episodes: D4RL's and OGBench's arrays by hand, files that give back what was written, and one line for what
 is damaged or of another form."""
 
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from longstride.control import ControlEpisode, GymnasiumTasks, recorded
-from longstride.core.errors import RunError
+from longstride.core.errors import LongstrideWarning, RunError
 
 FALSE = np.zeros(5, bool)
 
@@ -205,10 +206,21 @@ class TestInAnEnvironment:
         return GymnasiumTasks(id=env, data=str(path)).dataset(0)
 
     def test_actions_of_a_box_are_scaled_to_one(self, tmp_path: Path) -> None:
-        actions = np.array([-2, -1, 0, 2, 3.0])
-        (episode,) = self.dataset(tmp_path, "Pendulum-v1", observations=np.zeros((5, 3)), actions=actions)
+        actions = np.array([-2, -1, 0, 2, 2.01])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            (episode,) = self.dataset(tmp_path, "Pendulum-v1", observations=np.zeros((5, 3)), actions=actions)
         assert episode.action[:, 0].tolist() == [-1, -0.5, 0, 1, 1]
         assert episode.reward.tolist() == [20, 21, 22, 23, 24] and episode.terminated
+
+    def test_actions_far_beyond_the_box_are_warned_of(self, tmp_path: Path) -> None:
+        actions = np.array([-200, -1, 0, 2, 3.0])
+        said = (
+            r"a\.npz: 40% of its actions lie beyond the action space of Pendulum-v1, Box.*the furthest is \[-200\.0\]"
+        )
+        with pytest.warns(LongstrideWarning, match=said):
+            (episode,) = self.dataset(tmp_path, "Pendulum-v1", observations=np.zeros((5, 3)), actions=actions)
+        assert episode.action[:, 0].tolist() == [-1, -0.5, 0, 1, 1]
 
     def test_numbers_of_actions_and_of_states_are_rows_with_a_one(self, tmp_path: Path) -> None:
         states, actions = np.array([0, 4, 8, 9, 13]), np.array([1, 1, 2, 3, 0])

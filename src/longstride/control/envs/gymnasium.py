@@ -12,6 +12,7 @@ an observation to reach.
 """
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -22,7 +23,7 @@ from pydantic import Field
 
 from longstride.control import recorded
 from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep
-from longstride.core.errors import ConfigError, EnvFailure, RunError, require, short
+from longstride.core.errors import ConfigError, EnvFailure, LongstrideWarning, RunError, require, short
 from longstride.core.foreign import guarded
 from longstride.core.modules import import_module
 from longstride.core.numbers import Count
@@ -31,6 +32,12 @@ GOALS = ("observation", "achieved_goal", "desired_goal")
 """The keys of an observation of a goal environment."""
 SUCCESS = ("success", "is_success")
 """Keys of `info` by which an environment says whether an episode is a success."""
+
+
+FAR = 0.01
+"""Part of the width of an action space: a recorded action that is further beyond it was not merely rounded."""
+FEW = 0.01
+"""Share of recorded actions that may lie so far beyond without a warning."""
 
 
 class GymnasiumTasks(ControlTasks):
@@ -87,7 +94,12 @@ class GymnasiumTasks(ControlTasks):
         return self._recorded(self.demonstrations)
 
     def _recorded(self, *names: str) -> list[ControlEpisode]:
-        return [self.spaces.read(e, name) for name in names if name for e in recorded.read(name)]
+        found = []
+        for name in filter(None, names):
+            episodes = recorded.read(name)
+            found += [self.spaces.read(e, name) for e in episodes]
+            self.spaces.warn_of_far_actions(episodes, name)
+        return found
 
     def training(self, count: int, horizon: int) -> VectorEnv:
         return self._copies([{}] * count, horizon)
@@ -201,6 +213,23 @@ class Spaces:
             action = np.clip(2 * (action - low) / (high - low) - 1, -1, 1)
         goal = found.goal if spec.goal else None
         return ControlEpisode(observation, action.astype(np.float32), found.reward, found.terminated, goal)
+
+    def warn_of_far_actions(self, episodes: Sequence[ControlEpisode], name: str) -> None:
+        """Warns where more than a few recorded actions are so far beyond the space that they may have other units."""
+        if self.spec.discrete:
+            return
+        low, high = self.action.low.reshape(-1), self.action.high.reshape(-1)
+        action_TA = np.concatenate([e.action for e in episodes])
+        beyond_T = (np.maximum(low - action_TA, action_TA - high) / (high - low)).max(1)
+        if (share := (beyond_T > FAR).mean()) > FEW:
+            furthest = action_TA[beyond_T.argmax()].tolist()
+            warnings.warn(
+                f"{name}: {share:.0%} of its actions lie beyond the action space of {self.name}, {short(self.action)}, "
+                f"and are moved to its border; the furthest is {short([round(a, 3) for a in furthest])}. If they are "
+                "in other units, scale them to the space",
+                LongstrideWarning,
+                stacklevel=2,
+            )
 
     def _row(self, number_B1: np.ndarray, first: int, count: int, name: str) -> np.ndarray:
         """[B, count] rows of zeros with a one, of numbers that begin with `first`."""

@@ -1,5 +1,6 @@
 """Cloning before the first iteration says what it does: rows, lines, the report, the dry run."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import longstride as ls
 from longstride.cli.main import main
 from longstride.core.errors import LongstrideWarning
 from longstride.methods import PPO
+from longstride.methods.base import Sample
 from longstride.papers import load
 from longstride.report.live import Live
 from longstride.run.folder import read_rows
@@ -76,6 +78,24 @@ def test_an_iteration_that_had_nothing_to_imitate_has_no_loss_of_it(
         run = ls.train("grpo", tmp_path / "run", ls.Silent(), imitation=Imitation(episodes=4), **FEW)
     (row,) = run.metrics.where(kind="train")
     assert "loss" in row and "imitation_loss" not in row
+
+
+def test_turns_beyond_what_the_policy_sees_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, samples = SolverDemonstrations.samples, []
+
+    def with_a_long_one(*args: Any) -> list[Sample]:
+        found = own(*args)
+        samples.extend([*found, replace(found[0], prompt_ids=found[0].prompt_ids * 2000)])
+        return list(samples)
+
+    monkeypatch.setattr(SolverDemonstrations, "samples", with_a_long_one)
+    with pytest.warns(
+        LongstrideWarning, match=r"1 of 25 demonstrated turns are longer than the \d+ tokens that"
+    ) as said:
+        run = ls.train("grpo", tmp_path / "run", ls.Silent(), cloning=CLONING, **FEW)
+    longest = len(samples[-1].prompt_ids) + len(samples[-1].sampled_ids)
+    assert any(f"the longest has {longest}: they are left out" in str(w.message) for w in said)
+    assert run.metrics.where(kind="cloning")[-1]["examples"] == 48
 
 
 def test_a_run_that_fails_after_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -366,8 +366,20 @@ class Session:
         self.policy.model = learner.full_model()
 
     def _demonstrated(self, what: Cloning | Imitation, policy: Policy, rng: random.Random) -> list[Sample]:
-        """What is imitated: in every process what the first one has, since a teacher may not say the same twice."""
+        """What is imitated: in every process what the first one has, since a teacher may not say the same twice; turns
+        that are longer than what the policy sees are left out, with a warning."""
         found = what.demonstrations.of_policy(policy, self.recipe, what.episodes, rng)
+        lengths = [len(s.prompt_ids) + len(s.sampled_ids) for s in found]
+        if (longest := max(lengths, default=0)) > policy.max_context:
+            fitting = [s for s, length in zip(found, lengths, strict=True) if length <= policy.max_context]
+            warnings.warn(
+                f"{len(found) - len(fitting)} of {len(found)} demonstrated turns are longer than the "
+                f"{policy.max_context} tokens that {policy.name} sees, the longest has {longest}: they are left out; "
+                "take shorter demonstrations, or a context policy that keeps less (context.type=...)",
+                LongstrideWarning,
+                stacklevel=2,
+            )
+            found = fitting
         return parallel.broadcast(lambda: found)
 
     def _imitate(self, now: Recipe) -> dict[str, float]:

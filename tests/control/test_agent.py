@@ -209,7 +209,10 @@ def test_the_action_of_a_level_is_the_goal_of_the_next() -> None:
 def test_a_policy_of_way_points_looks_farther_than_its_values() -> None:
     """The observation of row i is i."""
     level = Level(
-        data=NStep(goals=Relabelled(), action="subgoal"), critic=Sarsa(), policy_goals=Relabelled(), policy_steps=4
+        data=NStep(goals=Relabelled(current=0.2, future=0.8), action="subgoal"),
+        critic=Sarsa(),
+        policy_goals=Relabelled(),
+        policy_steps=4,
     )
     below = Level(data=NStep(goals=SubgoalAhead(steps=4)))
     learner = ControlLearner(small(ControlAgent(levels=(level, below))), SPEC, 0)
@@ -245,6 +248,7 @@ def test_cloning_trains_policies_by_imitation_alone_and_what_comes_after_goes_on
         (lambda: Level(extraction=SAC(), critic=Sarsa()), "must be gaussian_policy, not flow_policy"),
         (lambda: Level(critic=TDCritic(conservative=Conservative())), "a conservative critic needs densities"),
         (lambda: Level(policy_goals=SubgoalAhead(steps=2)), "beside a critic"),
+        (lambda: Level(data=NStep(goals=Relabelled()), critic=Sarsa()), "data.goals.current above 0"),
         (lambda: Level(critic=Sarsa(), policy_steps=2), "policy_steps are for a policy of subgoals"),
         (lambda: Level(policy_goals=SubgoalAhead(steps=2), critic=Sarsa()), "data.goals are not"),
         (

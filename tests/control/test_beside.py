@@ -151,7 +151,7 @@ LEVELS = {
         extraction=Greedy(),
     ),
     "saw": Level(
-        data=NStep(goals=Relabelled()),
+        data=NStep(goals=Relabelled(current=0.2, future=0.8)),
         policy_goals=Relabelled(geometric=0.9),
         critic=ImplicitV(trunk=SMALL),
         policy=DeterministicPolicy(trunk=SMALL),

@@ -222,7 +222,7 @@ def test_each_of_two_levels_has_a_critic_of_its_own_kind() -> None:
         extraction=SAC(),
     )
     below = Level(
-        data=NStep(goals=Relabelled()),
+        data=NStep(goals=Relabelled(current=0.2, future=0.8)),
         critic=TDCritic(trunk=SMALL, ensemble=3, subset=2),
         policy=GaussianPolicy(trunk=SMALL),
         extraction=SAC(),

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from longstride.control.batches import Given, Goals, NStep
+from longstride.control.batches import Given, Goals, NStep, Relabelled
 from longstride.control.codes import ActionCodes
 from longstride.control.critics import ControlCritic, TDCritic
 from longstride.control.extraction import SAC, BehaviourCloning, Extraction
@@ -176,6 +176,12 @@ class Level(Component):
             or not all(isinstance(data.goals, Given | None) for data in (self.data, *(d for _, d in critics.values())))
         ):
             raise ValueError("a memory goes with single actions, and with goals of the episodes (given) or none")
+        hindsight = [d.goals for _, d in critics.values() if d.steps == 1 and isinstance(d.goals, Relabelled)]
+        if any(goals.current == 0 for goals in hindsight):
+            raise ValueError(
+                "a critic of single steps earns at goals that are reached already, and data.goals has none: set "
+                "data.goals.current above 0, such as 0.2, or data.steps above 1"
+            )
         return self
 
     @property

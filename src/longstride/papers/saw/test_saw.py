@@ -86,7 +86,7 @@ def test_the_loss_by_hand(bootstrapped: float) -> None:
 
 def test_it_needs_goals_single_actions_and_no_memory_and_takes_discrete_actions() -> None:
     parts = {"critic": ImplicitV(), "policy": CategoricalPolicy(), "extraction": Waypoint()}
-    assert isinstance(Level(data=NStep(goals=Relabelled()), **parts).extraction, Waypoint)  # pyright: ignore[reportArgumentType]
+    assert isinstance(Level(data=NStep(goals=Relabelled(current=0.2, future=0.8)), **parts).extraction, Waypoint)  # pyright: ignore[reportArgumentType]
     for wrong in (
         {"data": NStep()},
         {"data": NStep(goals=Given()), "memory": GRU()},

@@ -55,6 +55,10 @@ def more(self: Any, a: int, b: str, c: int, d: int) -> list[int]:
     return []
 
 
+def renames_b(self: Any, a: int, text: str = "b", *, c: int = 0) -> list[int]:
+    return []
+
+
 def needs_b(self: Any, a: int, b: str, *, c: int = 0) -> list[int]:
     return []
 
@@ -72,6 +76,7 @@ def yields(self: Any, a: int, b: str = "b", *, c: int = 0) -> Iterator[int]:
     [
         ({"played": fewer}, r"Mine.played takes \(self, a\); expected \(self, a, b='b', \*, c=0\)"),
         ({"played": more}, r"takes \(self, a, b, c, d\); expected"),
+        ({"played": renames_b}, r"takes \(self, a, text='b', \*, c=0\); expected \(self, a, b='b', \*, c=0\)"),
         ({"played": needs_b}, r"takes \(self, a, b, \*, c=0\); expected \(self, a, b='b', \*, c=0\)"),
         ({"played": waits}, r"played is a coroutine, and is not awaited; write `def played`"),
         ({"played": yields}, r"played yields; expected it to return all at once"),

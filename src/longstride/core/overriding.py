@@ -49,13 +49,16 @@ def _trouble(method: Any, above: Any) -> str | None:
 
 
 def _takes(signature: inspect.Signature, expected: inspect.Signature) -> bool:
-    """Whether a call that fits `expected` with all of its parameters fits `signature`, and one with those alone that
-    have no default."""
+    """Whether a call that fits `expected` fits `signature`: with all parameters as they stand, with those alone that
+    have no default, and with the others by their names."""
     parameters = [p for p in expected.parameters.values() if p.kind not in _VARIADIC]
-    return all(
-        _binds(signature, chosen)
-        for chosen in (parameters, [p for p in parameters if p.default is inspect.Parameter.empty])
-    )
+    needed = [p for p in parameters if p.default is inspect.Parameter.empty]
+    by_name = [
+        p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for p in parameters
+        if p.default is not inspect.Parameter.empty and p.kind is not inspect.Parameter.POSITIONAL_ONLY
+    ]
+    return all(_binds(signature, chosen) for chosen in (parameters, needed, [*needed, *by_name]))
 
 
 def _binds(signature: inspect.Signature, parameters: Iterable[inspect.Parameter]) -> bool:

@@ -22,6 +22,8 @@ On your own model and tasks, a sweep, a curve for each n, and what n a larger bu
     longstride fit runs/iso --by group_size --x episodes --out fit.json
     longstride allocate fit.json --budget 100000
 
+In runs (the claim) fewer rollouts were the better ones all along, so a curve that foretells the end had no turn to find.
+
 Deviations: n is traded for problems of a batch of fixed size, which is one of the report's three questions; KL and
 entropy terms are left out. In the exact problem answers are enumerable, a problem's logits are its base policy's plus a
 linear map of its features, success is exact, and there is no ratio; B is not swept.

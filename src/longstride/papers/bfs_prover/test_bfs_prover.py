@@ -1,17 +1,21 @@
 """BFS-Prover: the chance of a proof is computed, both tails are left out, a plateau is left from the first table."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from elsewhere import train_elsewhere
-from helpers import rows_of
+from helpers import make_trajectory, make_turn, rows_of
 
-from longstride.claims.tuning import axes, tuning_run
+from longstride.claims.tuning import axes
+from longstride.envs.puzzles.base import answered
+from longstride.envs.puzzles.modular import Chain
 from longstride.exact.proofs import GoalTheorems, proof_of
 from longstride.papers.bfs_prover.exact import ExpertIteration
-from longstride.papers.bfs_prover.recipe import CLAIM
+from longstride.papers.bfs_prover.recipe import CLAIM, Proved
 from longstride.run import teachers
+from longstride.run.filters import steps_in
 from longstride.strategies.search import BestFirst
 
 WORLD = GoalTheorems(kinds=1, goals=2, special=1, idle=1, trivial=1.0, longest=3, attempts=1)
@@ -66,11 +70,23 @@ def test_a_plateau_is_left_from_the_first_table() -> None:
     np.testing.assert_allclose(after["logits"].sum(-1), state["logits"].sum(-1))
 
 
-def test_all_arms_but_the_start_are_tuned_by_what_is_judged() -> None:
+def test_all_arms_but_the_start_are_tuned() -> None:
     assert [arm for arm in CLAIM.arms if not axes(CLAIM, arm)] == ["untrained"]
-    run = tuning_run(CLAIM, "both", {}, 900, whole=False)
-    assert run.strategies == ("direct",) and run.iterations == CLAIM.arms["both"].iterations
-    assert len(tuning_run(CLAIM, "both", {}, 900, whole=True).strategies) == 2
+
+
+def test_of_solutions_by_chance_a_share_is_cloned() -> None:
+    """0 + 5 = 5, and 5 - 5 = 0 (modulus 7): the answer 0 is right at once, without a step, and after a wrong one too."""
+    chain = Chain(first=0, operations=(("+", 5), ("-", 5)), modulus=7)
+    proof, early = answered(chain.steps(), "0"), answered(chain.steps()[:1], "0")
+    steps = []
+    for n, text in enumerate([proof, early, answered(["0 + 5 ≡ 4", "4 - 5 ≡ 0"], "0"), *[early] * 397]):
+        found = make_trajectory([make_turn([1, 2], [0], text=text)], 1.0)
+        task = found.task.model_copy(update={"meta": chain.model_dump(mode="json")})
+        steps += steps_in(replace(found, task=task, seed=n, ordinal=n)) * 2
+    assert [step.trajectory.ordinal for step in Proved()(steps)] == [0, 0]
+    kept = [step.trajectory.ordinal for step in Proved(chance=0.5)(steps)]
+    assert kept == [step.trajectory.ordinal for step in Proved(chance=0.5)(steps)] and kept[:2] == [0, 0]
+    assert 340 < len(kept) < 460 and Proved(chance=1.0)(steps) == steps
 
 
 def own(phase: str) -> list[str]:

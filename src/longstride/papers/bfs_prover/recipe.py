@@ -50,7 +50,7 @@ RECIPE = puzzles.recipe(
     evaluation={"every": 4, "tasks": 300, "strategies": (Direct(), SEARCH)},
 )
 
-ARM = RECIPE.replace(iterations=6, evaluation={"every": 6, "tasks": 300, "strategies": (Direct(),)})
+ARM = RECIPE.replace(iterations=6, evaluation={"every": 6, "tasks": 300, "start": False, "strategies": (Direct(),)})
 
 
 class Proved(Filter):

@@ -82,6 +82,6 @@ def test_all_processes_imitate_what_the_first_one_has(first_of_two: None, monkey
 
     monkeypatch.setattr(ModelSuccesses, "of_policy", said)
     session: Any = SimpleNamespace(recipe=None)
-    what, policy = Imitation(demonstrations=ModelSuccesses(model="m")), SimpleNamespace()
+    what, policy = Imitation(demonstrations=ModelSuccesses(model="m")), SimpleNamespace(max_context=2)
     found: Any = Session._demonstrated(session, what, policy, random.Random(0))  # pyright: ignore
     assert found == "of the first"

@@ -106,3 +106,10 @@ CLAIM = Claim(
     cost="iterations",
     seeds=tuple(range(1100, 1124)),
 )
+
+FINDING = (
+    "Noise is what the verifier accepts and proves nothing: answers that come too early and are right by chance. Where none of these is cloned the "
+    "filter costs .197, where half of them are it is level (-.02), where all are it gains .130. It is the upper end that gains: leaving out improbable "
+    "steps alone ends at .922, .279 ahead of all steps, and leaving out trivial ones alone .082 behind. So on these chains leave out the upper "
+    "end alone. Cloning proofs alone, which takes a verifier of steps, ends at .965."
+)
